@@ -21,6 +21,8 @@ func (ps *passState) resolve(ctx context.Context) error {
 	return err
 }
 
+// prepare returns the planner's inputs of all targets, with the answers to their lookups and what
+// earlier passes remember. State and Nodes follow later.
 func (ps *passState) prepare(ctx context.Context) ([]model.Input, error) {
 	targets := ps.batch.Targets
 	fleet := fleetOf(targets)

@@ -40,6 +40,8 @@ func nodes(ctx context.Context, targets []Desired) func() []*model.Nodes {
 	}
 }
 
+// nodesOf reads the nodes of a workload cluster, by the ids of their machines. If the read fails or
+// is slow, Err is set.
 func nodesOf(ctx context.Context, w Workload) model.Nodes {
 	ctx, cancel := context.WithTimeoutCause(ctx, nodesTimeout, errSlow)
 	defer cancel()

@@ -70,6 +70,8 @@ func (p *preconditions) of(a step.About) *step.Seen {
 	return p.seen(a)
 }
 
+// seen returns the observed facts that an action relies on, with the tags that earlier steps of
+// this pass wrote. The caller holds mu. It returns nil for an action that makes a resource.
 func (p *preconditions) seen(a step.About) *step.Seen {
 	if a.Makes != "" {
 		return nil

@@ -81,6 +81,7 @@ Try it without an account:
   weir emulator --listen :8345    an emulated AWS to apply to
   weir apply PATH --region eu-west-1 --endpoint-url http://127.0.0.1:8345 --wait`
 
+// newRoot returns the command weir with all its commands, its help and the flags that all commands share.
 func newRoot(s surroundings) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "weir",

@@ -89,6 +89,7 @@ func applyCommand(s surroundings) *cobra.Command {
 	return c
 }
 
+// printApplied prints the results of an apply in the given output format.
 func printApplied(s surroundings, output string, applied []terminal.Applied) error {
 	switch output {
 	case outputJSON, outputYAML:
@@ -107,6 +108,9 @@ func printApplied(s surroundings, output string, applied []terminal.Applied) err
 	return nil
 }
 
+// applyCode returns the exit code of an apply. With wait, it ignores steps that waited for a
+// control plane or an earlier target at first, because they have run since. late means that the
+// timeout passed before all targets converged.
 func applyCode(applied []terminal.Applied, wait, late bool) int {
 	code := exitOK
 	var first, last []step.Hold

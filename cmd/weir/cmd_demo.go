@@ -74,6 +74,7 @@ func demoCommand(s surroundings) *cobra.Command {
 	return c
 }
 
+// runDemo runs a daemon with an embedded AWS and an example repository in dir, until ctx ends.
 func runDemo(ctx context.Context, s surroundings, dir string, logs *logFlags) error {
 	d, err := demo.New(ctx, dir, examplerepo.Files)
 	if err != nil {

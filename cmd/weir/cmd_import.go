@@ -294,7 +294,7 @@ type importReport struct {
 	Notice string `json:"notice,omitempty"`
 }
 
-// printReport prints the report.
+// printReport prints the report of an import. why explains why the manifests have no bases, "" if they have them.
 func (f *importFlags) printReport(s surroundings, pools []importer.Pool, made *factored, why string) error {
 	if f.report != outputText {
 		out := importReport{Schema: "weir.dev/import/v1", Region: f.region, Directory: f.dir, Pools: pools, Notice: why}

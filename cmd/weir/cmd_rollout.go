@@ -70,6 +70,7 @@ func (f *rolloutAsk) ask(c *cobra.Command, s surroundings) (list waves.List, err
 	return list, err
 }
 
+// rolloutList returns the command weir rollout list.
 func rolloutList(s surroundings) *cobra.Command {
 	var f rolloutAsk
 	c := &cobra.Command{
@@ -126,6 +127,7 @@ func cells(fields ...string) string {
 	return strings.Join(fields, "\t")
 }
 
+// rolloutShow returns the command weir rollout show.
 func rolloutShow(s surroundings) *cobra.Command {
 	var f rolloutAsk
 	c := &cobra.Command{
@@ -294,6 +296,9 @@ func shares(list []int32) string {
 	return strings.Join(out, ", ") + " %"
 }
 
+// rolloutDo returns a subcommand of weir rollout that asks the daemon to change a FleetRollout. do
+// is the name of the subcommand and of the request, short its help, and done the message after
+// success.
 func rolloutDo(s surroundings, do, short, done string) *cobra.Command {
 	var f serverFlags
 	var file, output string

@@ -126,6 +126,7 @@ func kindNames() []string {
 	return slices.Compact(out)
 }
 
+// writeSchemas writes schema files below dir, and makes their directories.
 func writeSchemas(dir string, files []schemaFile) error {
 	for _, f := range files {
 		text, err := schema.Marshal(f.schema)

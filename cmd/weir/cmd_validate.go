@@ -208,6 +208,7 @@ func (v validation) print(s surroundings, verbose bool) {
 	v.sumUp(s.stdout)
 }
 
+// sumUp prints one line with the numbers of valid pools, diagnostics and paths.
 func (v validation) sumUp(w io.Writer) {
 	pools := 0
 	for _, c := range v.Paths {

@@ -127,6 +127,8 @@ type updateReport struct {
 	Written bool `json:"written"`
 }
 
+// printReport prints the fields that import --update takes from AWS and the changes of the files. form is the
+// output format.
 func (u *importUpdate) printReport(s surroundings, form string, done *workspace.Accepted) error {
 	if form != outputText {
 		out := updateReport{Schema: "weir.dev/import-update/v1", Fields: append([]accept.Field{}, done.Fields...), Files: []string{}, More: append([]string{}, done.More...), Written: !u.dry && len(done.Files) > 0}

@@ -73,6 +73,8 @@ func (s *Session) Announce(ctx context.Context, m Member) error {
 	return s.renew(ctx, &m)
 }
 
+// renew renews the session's lease, and publishes the member if m is not nil. If the lease has ended by this
+// clock, it ends the session and returns ErrLost.
 func (s *Session) renew(ctx context.Context, m *Member) error {
 	if s.Left() == 0 {
 		s.end()

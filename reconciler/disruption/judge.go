@@ -164,6 +164,8 @@ type here struct {
 	pods   []string
 }
 
+// onMachines returns the blocked budgets with the pods that run on machines of the rollout's pool. It leaves
+// out budgets without such pods.
 func (r rollout) onMachines(in model.Input, blocked []Blocked) (out []here) {
 	nodes := map[string]bool{}
 	for _, i := range in.InstancesOf(r.pool) {

@@ -170,6 +170,7 @@ func (d *Drainer) Step(ctx context.Context, machines []Machine, nodes Nodes, clu
 	return out
 }
 
+// recall returns what the drainer remembers of each machine, in their order, and forgets all other machines.
 func (d *Drainer) recall(machines []Machine) []*memory {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -211,6 +212,8 @@ type turn struct {
 	starved bool
 }
 
+// step continues the drain of one machine: heartbeat, cordon, evictions, and the answer to the hook once the
+// machine is empty or its time is over.
 func (t *turn) step(ctx context.Context, nodes Nodes) {
 	if t.known.over {
 		t.Why = "it waits for another lifecycle hook"

@@ -309,6 +309,8 @@ func (f *Fleet) forget(items []*item) {
 // limits returns the limits of what sources may ask for.
 func (f *Fleet) limits() targetspec.Limits { return f.o.Config.Limits.WithDefaults() }
 
+// revised returns the newest commit of each source, with the names of the targets that it touches, removes or
+// leaves faulty.
 func (f *Fleet) revised(views map[string]View, items []*item) []Revision {
 	var out []Revision
 	for _, name := range f.o.Config.Sources {

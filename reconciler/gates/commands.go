@@ -284,6 +284,8 @@ func unknown(d Daemon, target string) error {
 	return fault(hint, "there is no target %q", Line(target, 80))
 }
 
+// subject returns what a suspension request is about: all targets (both fields empty), a target, or a pool.
+// It completes a pool's name without a namespace.
 func subject(d Daemon, r *Request) (Suspension, error) {
 	if r.All && r.Target == "" {
 		if r.Pool != "" {

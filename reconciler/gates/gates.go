@@ -144,6 +144,7 @@ func LossText(lost state.Loss) string {
 	return "suspensions and approvals may be lost" + since + ": " + lost.Why + "; suspend again what must stay suspended, then run weir resume --all --after-loss"
 }
 
+// gate sets the gates of a target from users' records and its maintenance windows.
 func gate(d *reconciler.Desired, c Conditions, r Records, now clock.Moment) {
 	g := &d.Policy.Gates
 	*g = model.Gates{AsReviewed: g.AsReviewed, Waits: g.Waits}
@@ -199,6 +200,7 @@ func windowText(windows []calendar.Window, now clock.Moment) string {
 	return closedText(windows, now.Latest)
 }
 
+// closedText describes when the next window opens. It is empty if a window is open now.
 func closedText(windows []calendar.Window, now time.Time) string {
 	next, ok := calendar.Next(windows, now)
 	switch {

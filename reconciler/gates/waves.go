@@ -44,6 +44,8 @@ func (w *waves) of(d *reconciler.Desired) (wait string, earlier []model.Earlier)
 	return found.wait, found.earlier
 }
 
+// find returns the text about the first of the earlier targets in on that d must wait for, or the states of
+// all of them.
 func (w *waves) find(d *reconciler.Desired, on []string) (wait string, earlier []model.Earlier) {
 	for _, name := range on {
 		wants, there := w.conditions[name]

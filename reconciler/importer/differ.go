@@ -229,6 +229,8 @@ func (d *differ) from(name string) (v any, ok bool) {
 	return d.changes[i].From, true
 }
 
+// group adds the differences between a pool in Git and its Auto Scaling group. image is the id of the image
+// that the pool uses.
 func (d *differ) group(g *observed.Group, image string) {
 	p := d.pool.Group
 	want, have := newWords(), newWords()
@@ -302,6 +304,8 @@ func (d *differ) addReplicas(have int32) {
 	}
 }
 
+// nodegroup adds the differences between a pool in Git and its nodegroup. image is the id of the image that
+// the pool uses.
 func (d *differ) nodegroup(n *observed.Nodegroup, image string) {
 	p := d.pool.Nodegroup
 	want, have := newWords(), newWords()

@@ -83,6 +83,7 @@ func (n Needs) Empty() bool {
 	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Polls)+len(n.Activities)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched)+len(n.Alarms)+len(n.LaunchConfigurations) == 0 && !n.TemplateUsers
 }
 
+// Sort sorts the needs and removes duplicates.
 func (n *Needs) Sort() {
 	n.TemplateNames = sortedUnique(n.TemplateNames)
 	n.Commits = sortedUnique(n.Commits)
@@ -121,6 +122,7 @@ func (n *Needs) Add(o Needs) {
 	n.Sort()
 }
 
+// Append adds other needs. The result may have duplicates, see Sort.
 func (n *Needs) Append(o Needs) {
 	n.TemplateNames, n.Commits = append(n.TemplateNames, o.TemplateNames...), append(n.Commits, o.Commits...)
 	n.GroupNames = append(n.GroupNames, o.GroupNames...)

@@ -17,6 +17,7 @@ import (
 	"strings"
 )
 
+// main writes the list of AWS's partitions and regions from the data of the SDK.
 func main() {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/aws-sdk-go-v2").Output()
 	if err != nil {

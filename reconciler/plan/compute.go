@@ -218,6 +218,7 @@ func (c *computation) launchConfigDefaults() {
 // verbRank orders verbs for the summary, most serious first.
 var verbRank = []step.Verb{step.Delete, step.Replace, step.Rollout, step.Create, step.Adopt, step.Update, step.PruneVersion}
 
+// summary counts the pools by the gravest verb of their steps. A pool counts once.
 func (c *computation) summary() Summary {
 	gravest := map[string]int{}
 	count := func(pool string, v step.Verb) {

@@ -38,6 +38,8 @@ func (c *computation) holdUndoingNewer() []string {
 	return slices.Sorted(maps.Keys(f.ahead))
 }
 
+// holdNewer holds the steps of an owner, a pool or a launch configuration, if one of its resources comes from
+// a newer commit, or from one whose relation is unknown.
 func (c *fence) holdNewer(steps []step.Step) {
 	if !c.in.Fenced || c.in.Commit.Revision == "" {
 		return

@@ -46,6 +46,7 @@ type gating struct {
 // withSecrets names the plan that people can approve instead.
 const withSecrets = "a plan that is made with the target's secrets"
 
+// newGating returns the gating of a plan, with the texts about approval that its steps show.
 func newGating(in model.Input, p *Plan) *gating {
 	g := &gating{
 		Gates: in.Policy.Gates, in: in, plan: p, unmade: map[step.MadeKey]bool{},

@@ -54,6 +54,7 @@ func LaunchConfigStatuses(in model.Input, p *Plan) []LaunchConfigStatus {
 	return out
 }
 
+// status returns the status of a launch configuration that pools share.
 func status(s *template.Shared, in model.Input, p *Plan) LaunchConfigStatus {
 	out := LaunchConfigStatus{
 		Name: s.Config.Key.Name, Namespace: s.Config.Key.Namespace, Cluster: s.Users[0].ClusterKey.Name, Target: in.Policy.Target, Pools: s.Pools(),

@@ -261,6 +261,7 @@ func (in *planRecord) pools() model.PoolPlans {
 	return out
 }
 
+// report rebuilds a report from its stored form, with the plan and the outcomes.
 func (in *reportRecord) report() (*Report, error) {
 	r := Report(in.Report)
 	r.Err, r.Plan, r.Outcomes, r.Milestones = in.Err.err(), nil, nil, nil

@@ -39,6 +39,7 @@ type findings struct {
 	pools   model.PoolPlans             // the facts of the plan
 }
 
+// findingsOf sorts the steps and diagnostics of a plan by pool, for the statuses of pools.
 func findingsOf(p *Plan) findings {
 	f := findings{pools: p.pools, pending: map[string]bool{}, waits: map[string]string{}, errors: map[string]*diag.Diagnostic{}, drifts: map[string]*diag.Diagnostic{}, stopped: map[string][]string{}}
 	for _, s := range p.Steps {
@@ -72,6 +73,7 @@ func (f findings) of(pool *intent.Pool) model.PoolPlan {
 	return model.PoolPlan{}
 }
 
+// status returns the status of a pool from the plan and the observed state.
 func (f findings) status(in model.Input, pool *intent.Pool) PoolStatus {
 	s := PoolStatus{
 		Name: pool.Key.Name, Namespace: pool.Key.Namespace, Cluster: pool.ClusterKey.Name, Target: in.Policy.Target,
@@ -152,6 +154,8 @@ func (s *PoolStatus) failure(f findings, pool *intent.Pool) *diag.Diagnostic {
 	return nil
 }
 
+// fromGroup fills in the facts of the pool's group. moving reports whether the group is still
+// changing, or is being deleted.
 func (s *PoolStatus) fromGroup(in model.Input, pool *intent.Pool, watched *model.Watched) (moving bool) {
 	g, ok := in.State.Groups[pool.Group.Name]
 	if !ok || g.Deleting {

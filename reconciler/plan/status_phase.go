@@ -59,6 +59,8 @@ func conditionStatus(ok bool) string {
 	return "False"
 }
 
+// conditions returns the conditions of a pool, with ready first. failure is the pool's error, nil
+// if it has none.
 func (s *PoolStatus) conditions(in model.Input, pool *intent.Pool, nodegroups []observed.Nodegroup, ready Condition, failure *diag.Diagnostic) []Condition {
 	out := make([]Condition, 1, 4)
 	out[0] = ready
@@ -90,6 +92,7 @@ func (s *PoolStatus) conditions(in model.Input, pool *intent.Pool, nodegroups []
 	return out
 }
 
+// groupCondition returns the condition about the pool's Auto Scaling group.
 func (s *PoolStatus) groupCondition(in model.Input, pool *intent.Pool, failure *diag.Diagnostic) Condition {
 	c := Condition{Type: conditionGroup, Status: conditionStatus(s.InfrastructureReady)}
 	if s.InfrastructureReady {
@@ -108,6 +111,8 @@ func (s *PoolStatus) groupCondition(in model.Input, pool *intent.Pool, failure *
 	return c
 }
 
+// nodegroupCondition returns the condition about the pool's nodegroup. all lists its nodegroups,
+// the current one first.
 func (s *PoolStatus) nodegroupCondition(in model.Input, pool *intent.Pool, all []observed.Nodegroup, failure *diag.Diagnostic) Condition {
 	c := Condition{Type: conditionNodegroup, Status: conditionStatus(s.InfrastructureReady)}
 	var n observed.Nodegroup

@@ -158,6 +158,7 @@ func newFacts() *facts {
 	}
 }
 
+// expire forgets all facts that are too old.
 func (f *facts) expire(now time.Time) {
 	f.profiles.expire(now)
 	f.keyPairs.expire(now)

@@ -83,6 +83,8 @@ func launchesOf(p *plan.Plan, in model.Input) []*launch {
 	return out
 }
 
+// newLaunch returns how the machines of a pool start: the template's content, the image and the subnets, as
+// far as they are known.
 func newLaunch(pool *intent.Pool, in model.Input) *launch {
 	l := &launch{pool: pool}
 	switch {

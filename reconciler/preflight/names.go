@@ -171,6 +171,8 @@ func (v *verdict) placement(l *launch) {
 	}
 }
 
+// placementGroup checks that the placement group exists, and that it fits the launch. partition is 0 if the
+// launch names none.
 func (v *verdict) placementGroup(l *launch, at place, partition int32) {
 	name := at.value
 	if name == "" {

@@ -108,6 +108,7 @@ func (r *Record) recallRefused(stored []StoredRefusal, now time.Time) {
 	}
 }
 
+// recallWrites restores stored writes of a target, unless a user asked to try again.
 func (r *Record) recallWrites(target string, stored []StoredWrite, pools []intent.Pool) {
 	for _, s := range stored {
 		if lifted(r.view.Retry, s.Owner) {
@@ -154,6 +155,7 @@ func (r *Record) ToStore(targets []Wanted, all bool, now time.Time) map[string]S
 	return out
 }
 
+// store returns the refusals and repeated writes of a target to store, in a stable order.
 func (r *Record) store(w Wanted, now time.Time) Stored {
 	s := Stored{Wanted: w.Wanted}
 	if unread, is := r.unread[w.Target]; is && len(unread.Writes) > 0 {

@@ -117,6 +117,7 @@ type facts struct {
 	templates     *templateCache
 }
 
+// newFacts returns empty caches, each with the time for which its facts stay valid.
 func newFacts() *facts {
 	f := &facts{
 		parameters:    newCache[string, string](movingImageTTL),
@@ -141,6 +142,7 @@ func newFacts() *facts {
 	return f
 }
 
+// expire forgets all facts that are too old.
 func (f *facts) expire(now time.Time) {
 	f.parameters.expire(now)
 	f.images.expire(now)

@@ -227,6 +227,7 @@ func (r *Resolver) readGroups(ctx context.Context, now time.Time) error {
 	})
 }
 
+// readGroupsOf reads the security groups that Cluster API made for clusters, by their tags.
 func (r *Resolver) readGroupsOf(ctx context.Context, now time.Time) error {
 	return readBatch(r.facts.groupsOf, now, func(clusters []string) (map[string][]SecurityGroup, error) {
 		out := map[string][]SecurityGroup{}

@@ -17,6 +17,8 @@ const (
 // roleLookup answers lookups of an IAM role and of its properties.
 type roleLookup struct{ *question }
 
+// answer answers a lookup of an IAM role: its ARN, or a warning if its path, boundary or policies
+// differ from the manifest.
 func (q roleLookup) answer() observed.Answer {
 	name, declared := q.Lookup.Name, q.Lookup.IDs
 	if q.Lookup.Kind == intent.RolePolicies {

@@ -125,6 +125,7 @@ func (q templateLookup) fits(t *observed.ForeignTemplate, im observed.Image) (wh
 	return observed.Answer{}, true
 }
 
+// readTemplatesByName reads the launch templates that lookups name by name.
 func (r *Resolver) readTemplatesByName(ctx context.Context, now time.Time) error {
 	return readBatch(r.facts.templates.byName, now, func(names []string) (map[string]Template, error) {
 		found, err := r.cloud.TemplatesByName(ctx, names)
@@ -141,6 +142,7 @@ func (r *Resolver) readTemplatesByName(ctx context.Context, now time.Time) error
 	})
 }
 
+// readTemplatesByID reads the launch templates that lookups name by id.
 func (r *Resolver) readTemplatesByID(ctx context.Context, now time.Time) error {
 	return readBatch(r.facts.templates.byID, now, func(ids []string) (map[string]Template, error) {
 		found, err := r.cloud.TemplatesByID(ctx, ids)
@@ -179,6 +181,8 @@ func (r *Resolver) corrected(ctx context.Context, t Template) (Template, error) 
 // versions of all templates of the account. One call returns 200 of them.
 const commonFrom = 20
 
+// readTemplateVersions reads the wanted versions of launch templates. If there are many, it reads common
+// versions of all templates together first.
 func (r *Resolver) readTemplateVersions(ctx context.Context, now time.Time) error {
 	parse := func(key string) (id string, number int64, ok bool) {
 		id, text, _ := strings.Cut(key, " ")

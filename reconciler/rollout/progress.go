@@ -68,6 +68,7 @@ type wave struct {
 	held, faulty *Pool
 }
 
+// waveOf summarizes how far the members of a rollout's current wave are from a share.
 func (n *next) waveOf(r *Run, share int32) (w wave) {
 	for _, m := range r.Members {
 		if m.Wave != r.Wave {

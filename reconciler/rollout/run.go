@@ -237,6 +237,8 @@ func (n *next) stop(r *Run, w Decision) {
 // badKept is the number of bad hashes that the record keeps for a pool.
 const badKept = 20
 
+// mark records that a member's version is bad because its rollout was stopped. It keeps the last
+// badKept versions of a pool.
 func (r *Record) mark(run *Run, m Member) {
 	if r.BadOf(m.ID, m.Hash) != nil {
 		return

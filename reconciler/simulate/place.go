@@ -37,6 +37,8 @@ type place struct {
 	still time.Time
 }
 
+// newPlace returns a simulated account and region with the observed state of a stage. It has no records and
+// no connection to real systems.
 func newPlace(ctx context.Context, st *Stage, now time.Time, a Assumptions) (*place, error) {
 	r, err := newReplica(ctx, st.Inputs.State, st.Inputs.Answers, now, a)
 	if err != nil {

@@ -161,6 +161,7 @@ func (m *maker) leave(ctx context.Context, pool string, err error) error {
 	return nil
 }
 
+// make fills the emulated AWS with the recorded state: networks, templates, nodegroups, groups and refreshes.
 func (m *maker) make(ctx context.Context, answers []observed.Answer) error {
 	if err := m.graft(awsemu.Graft{Subnets: m.subnets(answers), Clusters: m.clusters(answers)}); err != nil {
 		return err
@@ -315,6 +316,7 @@ func (m *maker) group(ctx context.Context, g observed.Group) error {
 	return nil
 }
 
+// groupGraft returns a group with its machines, and its last refresh if that has ended, for the emulator.
 func (m *maker) groupGraft(g observed.Group) asg.GroupGraft {
 	out := asg.GroupGraft{Name: g.Name, Created: g.CreatedAt, Min: int64(g.MinSize), Desired: int64(g.DesiredCapacity)}
 	for _, i := range g.Instances {

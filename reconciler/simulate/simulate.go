@@ -178,6 +178,7 @@ type staging struct {
 	doubts  []string
 }
 
+// newStaging prepares the simulation of a scene. It returns ErrNothing if no stage was observed.
 func newStaging(ctx context.Context, s Scene, a Assumptions) (w *staging, err error) {
 	if a.Free {
 		s.Records, s.Rollouts, s.Conditions = gates.Records{}, nil, open(s.Conditions)

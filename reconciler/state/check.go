@@ -95,6 +95,7 @@ func newestMeta(file io.ReaderAt, size int64) (meta, error) {
 	return best, nil
 }
 
+// metaAt reads a meta page of the database at an offset. It returns false if the page is not valid.
 func metaAt(file io.ReaderAt, at, size int64) (meta, bool) {
 	var b [headerSize + metaSize]byte
 	if at+int64(len(b)) > size {
@@ -160,6 +161,7 @@ func (w *walk) tree(id uint64, depth int, top bool) error {
 	return fmt.Errorf("page %d is of no known kind", id)
 }
 
+// branch checks a branch page and the pages below. top is set in the tree of buckets.
 func (w *walk) branch(id uint64, count int, data []byte, depth int, top bool) error {
 	if count == 0 {
 		return fmt.Errorf("page %d is damaged", id)
@@ -183,6 +185,8 @@ func (w *walk) branch(id uint64, count int, data []byte, depth int, top bool) er
 	return nil
 }
 
+// leaf checks a leaf page and the buckets in it. top is set in the tree of buckets, whose entries are buckets
+// only.
 func (w *walk) leaf(id uint64, count int, data []byte, depth int, top bool) error {
 	var last []byte
 	for i := range count {

@@ -315,6 +315,8 @@ func (t boltTable) remove(bucket, key string) error {
 	return nil
 }
 
+// scan calls fn for the records of a bucket from a key on, in order of keys, or backwards from the last key
+// to from. It ends at the first error of fn.
 func (t boltTable) scan(bucket, from string, backwards bool, fn func(key string, value []byte) error) error {
 	b := t.tx.Bucket([]byte(bucket))
 	if b == nil {

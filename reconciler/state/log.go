@@ -66,6 +66,7 @@ func (l Log[T]) Newest(tx *Tx, fn func(T) error) error {
 // In a file, keys are consecutive numbers. So the first and the last key give the number of values, and the
 // oldest values come first.
 
+// add appends values to a log, and deletes the values that keep does not keep.
 func (t boltTable) add(log string, values []json.RawMessage, keep Keep, old func([]byte) bool) error {
 	last, err := uint64(0), error(nil)
 	read := t.scan(log, "", true, func(key string, _ []byte) error {
@@ -123,6 +124,7 @@ type logs struct {
 	added map[string]int
 }
 
+// add adds values to a log when the transaction is committed, several in one record.
 func (t *sharedTx) add(log string, values []json.RawMessage, keep Keep, _ func([]byte) bool) error {
 	for len(values) > 0 {
 		n, size := 0, 0
@@ -156,6 +158,7 @@ func logTime(log string, at time.Time) string {
 	return fmt.Sprintf("%s%s/%016x", LogPrefix, log, uint64(math.MaxInt64-at.UnixNano())) //nolint:gosec // neither is negative
 }
 
+// newest calls fn for the values of a log, the newest first. It reads the engine instead of the replica.
 func (t *sharedTx) newest(log string, fn func([]byte) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), updateFor)
 	defer cancel()
@@ -173,6 +176,7 @@ func (t *sharedTx) newest(log string, fn func([]byte) error) error {
 	})
 }
 
+// eachRecord calls fn for all records of the engine with a prefix, after a key, page by page.
 func (s *Shared) eachRecord(ctx context.Context, prefix, after string, fn func(coord.Record) error) error {
 	for {
 		page, next, err := s.engine.List(ctx, prefix, after)

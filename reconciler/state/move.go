@@ -167,6 +167,7 @@ func moves(bucket string) bool {
 	return bucket != aboutBucket && bucket != "keys" && bucket != begunScopes.Name && bucket != "coord" && !strings.HasPrefix(bucket, "coord-")
 }
 
+// count returns the number of records in the buckets that a move copies.
 func count(p Place) (n int, err error) {
 	err = p.View(func(tx *Tx) error {
 		n = 0
@@ -191,6 +192,7 @@ type content struct {
 	loss    *Loss
 }
 
+// contents reads everything that a move copies: the records, the given logs, and the recorded loss.
 func contents(p Place, logs []string) (c content, err error) {
 	err = p.View(func(tx *Tx) (err error) {
 		c = content{map[string]map[string][]byte{}, map[string][][]byte{}, nil}
@@ -240,6 +242,7 @@ func (c content) differs(other content) string {
 	return ""
 }
 
+// write writes the content to another place, in several transactions of bounded size.
 func (c content) write(to Place) error {
 	for _, b := range slices.Sorted(maps.Keys(c.records)) {
 		keys := slices.Sorted(maps.Keys(c.records[b]))
@@ -315,6 +318,7 @@ func (s *Shared) buckets(tx *Tx) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// wipe deletes all records that a move copies, and the given logs, from the engine.
 func (s *Shared) wipe(logs []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()

@@ -75,6 +75,8 @@ func OpenShared(ctx context.Context, e Engine, member string) (*Shared, error) {
 	return openShared(ctx, e, member, false)
 }
 
+// openShared opens the records in an engine, and initializes them at first use. moves is set for commands
+// that move records.
 func openShared(ctx context.Context, e Engine, member string, moves bool) (*Shared, error) {
 	s := newShared(e, member, moves)
 	if err := e.Refresh(ctx); err != nil {

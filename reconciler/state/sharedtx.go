@@ -147,6 +147,7 @@ func (s *Shared) sweep(ctx context.Context) {
 
 func partKey(hash string, n int) string { return fmt.Sprintf("%s%s/%03d", partPrefix, hash, n) }
 
+// put sets a record in the transaction. Large values are split into parts.
 func (t *sharedTx) put(bucket, key string, value []byte) error {
 	if key == "" {
 		return errors.New("the key is empty")
@@ -213,6 +214,7 @@ func (t *sharedTx) drop(part string) {
 	t.left[part] = true
 }
 
+// remove removes a record in the transaction. A missing record is no error.
 func (t *sharedTx) remove(bucket, key string) error {
 	at := recordKey(bucket, key)
 	raw, changed := t.changed[at]
@@ -229,6 +231,8 @@ func (t *sharedTx) remove(bucket, key string) error {
 	return nil
 }
 
+// scan calls fn for the records of a bucket from a key on, with the changes of the transaction, in order of
+// keys, or backwards from the last key to from.
 func (t *sharedTx) scan(bucket, from string, backwards bool, fn func(key string, value []byte) error) error {
 	if _, looked := t.looked[bucket]; !looked {
 		t.looked[bucket] = t.replica.Get(markPrefix + bucket)
@@ -341,6 +345,7 @@ func escape(key string) string {
 	return b.String()
 }
 
+// unescape reverses escape.
 func unescape(text string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -30,6 +30,7 @@ type DisruptionBudget struct {
 // String returns namespace/name.
 func (b DisruptionBudget) String() string { return b.Namespace + "/" + b.Name }
 
+// budgetOf converts a PodDisruptionBudget. Counted is false while the status is older than the spec.
 func budgetOf(o *policyv1.PodDisruptionBudget) DisruptionBudget {
 	b := DisruptionBudget{
 		Namespace: o.Namespace, Name: o.Name, Counted: o.Status.ObservedGeneration >= o.Generation,

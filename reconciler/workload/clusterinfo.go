@@ -37,6 +37,8 @@ func (c *Cluster) ClusterInfo(ctx context.Context) (ClusterInfo, error) {
 	return info, nil
 }
 
+// readClusterInfo reads the endpoint and the certificate authorities from the kubeconfig of the ConfigMap
+// cluster-info. problem explains why the text cannot be used.
 func readClusterInfo(text string) (info ClusterInfo, problem string) {
 	raw, err := clientcmd.Load([]byte(text))
 	if err != nil || len(raw.Clusters) == 0 {

@@ -108,6 +108,8 @@ func (k *Kubeconfig) hidden() []string {
 	return out
 }
 
+// takeCluster takes the server, the proxy and the certificate authority from a cluster entry. It rejects
+// connections without TLS, and without verification.
 func (k *Kubeconfig) takeCluster(c *api.Cluster) error {
 	u, err := url.Parse(c.Server)
 	switch {
@@ -131,6 +133,7 @@ func (k *Kubeconfig) takeCluster(c *api.Cluster) error {
 	return err
 }
 
+// takeUser takes the credentials from a user entry. It rejects plugins, passwords and impersonation.
 func (k *Kubeconfig) takeUser(u *api.AuthInfo) error {
 	const advice = "give a client certificate, a token or a token file of a service account that may manage Secrets in kube-system and list nodes"
 	switch {

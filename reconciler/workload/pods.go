@@ -41,6 +41,7 @@ type Pod struct {
 // String returns namespace/name.
 func (p Pod) String() string { return p.Namespace + "/" + p.Name }
 
+// podOf converts a pod. GoneBy is zero unless the pod is being deleted.
 func podOf(o *corev1.Pod) Pod {
 	p := Pod{Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Node: o.Spec.NodeName, Labels: o.Labels,
 		Finished: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed, Pending: o.Status.Phase == corev1.PodPending}

@@ -29,6 +29,8 @@ func Carry(from, to any) (left bool) {
 	return carryValue(reflect.Indirect(reflect.ValueOf(from)), reflect.ValueOf(to).Elem())
 }
 
+// carryValue copies a value into another type, member by member by name. left reports whether something is
+// set that the other type does not have.
 func carryValue(from, to reflect.Value) (left bool) {
 	switch from.Kind() {
 	case reflect.Pointer:
@@ -75,6 +77,8 @@ type pair struct{ from, to int }
 
 var knownPairs sync.Map // of [2]reflect.Type: []pair
 
+// pairsOf returns, for each exported field of a struct, the field of the other struct with the same name. It
+// remembers the result by types.
 func pairsOf(from, to reflect.Type) []pair {
 	id := [2]reflect.Type{from, to}
 	if known, ok := knownPairs.Load(id); ok {

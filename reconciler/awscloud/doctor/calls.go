@@ -64,6 +64,7 @@ type calls struct {
 	placementGroups sdk.Call[ec2.DescribePlacementGroupsInput, ec2.DescribePlacementGroupsOutput, ec2.Options]
 }
 
+// callsOf returns the calls of AWS's SDK that the doctor makes with a client.
 func callsOf(client *sdk.Client) calls {
 	e := ec2.NewFromConfig(client.Config, func(o *ec2.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })
 	a := autoscaling.NewFromConfig(client.Config, func(o *autoscaling.Options) { sdk.Reach(&o.BaseEndpoint, client.Endpoint) })

@@ -73,6 +73,7 @@ func (v cleaner) marked(name string, tags map[string]string) bool {
 		slices.ContainsFunc(suffixes, func(suffix string) bool { return name == Prefix+number+"-"+suffix })
 }
 
+// cleanGroups deletes the Auto Scaling groups that runs of the doctor left, of one run if Number is set.
 func (v cleaner) cleanGroups(ctx context.Context) {
 	filter := astypes.Filter{Name: aws.String("tag-key"), Values: []string{Tag}}
 	if v.Number != "" {
@@ -105,6 +106,7 @@ func (v cleaner) cleanGroups(ctx context.Context) {
 	})
 }
 
+// cleanTemplates deletes the launch templates that runs of the doctor left, of one run if Number is set.
 func (v cleaner) cleanTemplates(ctx context.Context) {
 	filter := ec2types.Filter{Name: aws.String("tag-key"), Values: []string{Tag}}
 	if v.Number != "" {

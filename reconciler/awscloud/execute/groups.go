@@ -22,6 +22,8 @@ import (
 // groupResource is the resource type of Auto Scaling's tags.
 const groupResource = "auto-scaling-group"
 
+// createGroup creates an Auto Scaling group. If the group exists, it accepts one that an earlier attempt
+// made. Existed is set if that attempt was not part of this call.
 func (x groups) createGroup(ctx context.Context, a step.CreateGroup) (step.Result, error) {
 	g := a.Group
 	in := &autoscaling.CreateAutoScalingGroupInput{
@@ -222,6 +224,8 @@ func (x groups) tagGroup(ctx context.Context, a step.TagGroup) error {
 	})
 }
 
+// deleteGroup deletes an Auto Scaling group. A missing group, and one that AWS is already deleting, count as
+// deleted.
 func (x groups) deleteGroup(ctx context.Context, a step.DeleteGroup) error {
 	in := &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String(a.Name)}
 	if a.Force {

@@ -13,6 +13,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
+// createNodegroup creates a nodegroup. If the nodegroup exists, it accepts one that an earlier attempt made.
+// Existed is set if that attempt was not part of this call.
 func (x nodegroups) createNodegroup(ctx context.Context, a step.CreateNodegroup) (step.Result, error) {
 	n := a.Nodegroup
 	in := &eks.CreateNodegroupInput{
@@ -54,6 +56,8 @@ func (x nodegroups) existingNodegroup(ctx context.Context, n observed.Nodegroup,
 	return nil
 }
 
+// updateNodegroupConfig changes the sizes, labels, taints and settings of a nodegroup. Nil sizes and empty
+// lists stay as they are. The next pass describes the nodegroup again.
 func (x nodegroups) updateNodegroupConfig(ctx context.Context, a step.UpdateNodegroupConfig) (step.Result, error) {
 	in := &eks.UpdateNodegroupConfigInput{
 		ClusterName: aws.String(a.Cluster), NodegroupName: aws.String(a.Name), ClientRequestToken: convert.StringOrNil(a.Token),
@@ -76,6 +80,8 @@ func (x nodegroups) updateNodegroupConfig(ctx context.Context, a step.UpdateNode
 	return step.Result{UpdateID: updateID(out.Update)}, nil
 }
 
+// updateNodegroupVersion starts a rollout of a nodegroup to another version, release or launch template. The
+// next pass describes the nodegroup again.
 func (x nodegroups) updateNodegroupVersion(ctx context.Context, a step.UpdateNodegroupVersion) (step.Result, error) {
 	in := &eks.UpdateNodegroupVersionInput{
 		ClusterName: aws.String(a.Cluster), NodegroupName: aws.String(a.Name), ClientRequestToken: convert.StringOrNil(a.Token),

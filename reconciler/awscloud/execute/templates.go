@@ -21,6 +21,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
+// createTemplate creates a launch template. If the template exists, it accepts one that an earlier attempt
+// made. Existed is set if that attempt was not part of this call.
 func (x templates) createTemplate(ctx context.Context, a step.CreateLaunchTemplate) (step.Result, error) {
 	in := &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String(a.Name), VersionDescription: convert.StringOrNil(a.Description),
@@ -86,6 +88,8 @@ func sameData(stored, asked intent.TemplateData) bool {
 // token is needed.
 const replayAge = 2 * time.Minute
 
+// createVersion creates a version of a launch template. AWS may answer a known client token with a version
+// that was deleted since. The version is then created with another token.
 func (x templates) createVersion(ctx context.Context, a step.CreateLaunchTemplateVersion) (step.Result, error) {
 	id, name := templateSelector(a.Template)
 	in := &ec2.CreateLaunchTemplateVersionInput{

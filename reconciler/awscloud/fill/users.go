@@ -76,6 +76,8 @@ func (f *Filler) fillVersionUsers(ctx context.Context, s *observed.State, names 
 	return nil
 }
 
+// groupUsers adds to u the versions that groups of the account use, and the versions of the active instance
+// refreshes of these groups.
 func (f *Filler) groupUsers(ctx context.Context, u *versionUsers) error {
 	groups, err := f.reader.AllGroups(ctx)
 	if err != nil {

@@ -90,6 +90,7 @@ func (l *Lookups) Images(ctx context.Context, q resolve.ImageQuery) ([]resolve.I
 	return out, nil
 }
 
+// imagePages returns the images of all pages of a request.
 func (l *Lookups) imagePages(ctx context.Context, in *ec2.DescribeImagesInput) ([]resolve.Image, error) {
 	var images []resolve.Image
 	err := sdk.EachPage(ctx, "ec2", "DescribeImages", func(ctx context.Context, token *string) (*string, error) {
@@ -106,6 +107,7 @@ func (l *Lookups) imagePages(ctx context.Context, in *ec2.DescribeImagesInput) (
 	return images, err
 }
 
+// image converts an image of EC2, with the size and snapshot of its root volume.
 func image(im *types.Image) resolve.Image {
 	out := resolve.Image{
 		Image: observed.Image{

@@ -35,6 +35,8 @@ func (p *Prober) InstanceTypes(ctx context.Context, names []string) (map[string]
 	return found, nil
 }
 
+// instanceType converts EC2's description of an instance type for preflight. Values that EC2 does not return
+// stay zero.
 func instanceType(t *types.InstanceTypeInfo) preflight.InstanceType {
 	out := preflight.InstanceType{
 		Markets: texts(t.SupportedUsageClasses), Enclaves: string(t.NitroEnclavesSupport), Hibernation: t.HibernationSupported, Hosts: t.DedicatedHostsSupported,

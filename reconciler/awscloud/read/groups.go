@@ -45,6 +45,8 @@ func (r *Reader) Groups(ctx context.Context, names ...string) (map[string]observ
 	return found, nil
 }
 
+// groups returns the groups of all pages of a request, by name. It reads the pages with weir's own scanner
+// instead of the SDK's, to save memory.
 func (r *Reader) groups(ctx context.Context, list *list[observed.Group], in *autoscaling.DescribeAutoScalingGroupsInput) (map[string]observed.Group, error) {
 	in.MaxRecords = aws.Int32(groupsPage)
 	found := map[string]observed.Group{}

@@ -46,6 +46,7 @@ func (r *Reader) LaunchedFrom(ctx context.Context, templates []string, take func
 	return nil
 }
 
+// instancePages calls take for each instance that matches the filters.
 func (r *Reader) instancePages(ctx context.Context, take func(types.Instance), filters ...types.Filter) error {
 	in := &ec2.DescribeInstancesInput{MaxResults: aws.Int32(instancesPage), Filters: filters}
 	return sdk.EachPage(ctx, "ec2", "DescribeInstances", func(ctx context.Context, token *string) (*string, error) {

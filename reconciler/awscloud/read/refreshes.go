@@ -28,6 +28,8 @@ func (r *Reader) RefreshTriedOnce(ctx context.Context, group string) (observed.R
 	return r.refresh(ctx, group, func(o *autoscaling.Options) { o.RetryMaxAttempts = 1 })
 }
 
+// refresh returns the newest instance refresh of a group. The refresh has no ID if the group has none or does
+// not exist.
 func (r *Reader) refresh(ctx context.Context, group string, options ...func(*autoscaling.Options)) (observed.Refresh, error) {
 	var list []types.InstanceRefresh
 	in := &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: aws.String(group), MaxRecords: aws.Int32(refreshesRead)}

@@ -89,6 +89,7 @@ func scanGroup(s *pageScan) observed.Group {
 	return g
 }
 
+// scanTemplateRef reads the elements of a launch template specification.
 func scanTemplateRef(s *pageScan) observed.TemplateRef {
 	var r observed.TemplateRef
 	for s.Child() {
@@ -151,6 +152,7 @@ func scanWarmPool(s *pageScan, o *intent.GroupOptions) {
 	o.WarmPool = &w
 }
 
+// scanGroupTag reads a tag of a group into a map by key.
 func scanGroupTag(s *pageScan, into map[string]observed.GroupTag) {
 	var key string
 	var t observed.GroupTag
@@ -169,6 +171,7 @@ func scanGroupTag(s *pageScan, into map[string]observed.GroupTag) {
 	into[key] = t
 }
 
+// scanInstance reads an instance of a group. It skips elements that weir does not use.
 func scanInstance(s *pageScan) observed.Instance {
 	var in observed.Instance
 	for s.Child() {

@@ -64,6 +64,8 @@ func (r *Reader) TemplatesByID(ctx context.Context, ids ...string) (map[string]o
 	return found, nil
 }
 
+// templates returns the launch templates of all pages of a request, by name. It reads the pages with weir's
+// own scanner instead of the SDK's, to save memory.
 func (r *Reader) templates(ctx context.Context, list *list[observed.Template], in *ec2.DescribeLaunchTemplatesInput) (map[string]observed.Template, error) {
 	found := map[string]observed.Template{}
 	var page []*observed.Template

@@ -90,6 +90,8 @@ func (r *Reader) AliasedVersions(ctx context.Context, aliases []string, wanted f
 	}, enough)
 }
 
+// versionPages calls take for each version of a launch template. It stops after a page if enough returns
+// true; nil means all pages.
 func (r *Reader) versionPages(ctx context.Context, in *ec2.DescribeLaunchTemplateVersionsInput, take func(types.LaunchTemplateVersion), enough func() bool) error {
 	return sdk.EachPage(ctx, "ec2", "DescribeLaunchTemplateVersions", func(ctx context.Context, token *string) (*string, error) {
 		in.NextToken = token

@@ -115,6 +115,8 @@ var said = map[string]bool{
 	"Code": true, "ErrorCode": true, "Message": true, "ErrorMessage": true, "StatusReason": true, "StatusMessage": true, "Cause": true, "Description": true, "Details": true,
 }
 
+// boundValue returns an error if a text or a list of bytes in an answer of AWS is too long. It shortens
+// sentences of people and errors instead. member is the field that contains the value.
 func boundValue(v reflect.Value, member string) error {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

@@ -74,6 +74,7 @@ func (c *callCounter) install(stack *middleware.Stack) error {
 	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("weir:count-attempts", c.attempt), "Retry", middleware.After)
 }
 
+// call counts a call, and passes its duration, attempts and error to onCall.
 func (c *callCounter) call(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 	started := time.Now()
 	service, operation := names(ctx)
@@ -97,6 +98,7 @@ func (c *callCounter) call(ctx context.Context, in middleware.InitializeInput, n
 	return out, meta, err
 }
 
+// attempt counts an attempt of a call, and whether AWS throttled it.
 func (c *callCounter) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	service, operation := names(ctx)
 	c.mu.Lock()

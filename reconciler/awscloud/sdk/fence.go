@@ -51,6 +51,8 @@ func (f fenced) install(stack *middleware.Stack) error {
 	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("weir:fence", f.handle), "Signing", middleware.After)
 }
 
+// handle sends an attempt that may change AWS only after awaitPermission, and cuts it off when the fence's
+// time is over. Reads pass.
 func (f fenced) handle(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	if !mayChange(names(ctx)) {
 		return next.HandleFinalize(ctx, in)

@@ -28,6 +28,7 @@ func (g *gate) install(stack *middleware.Stack) error {
 	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("weir:throttle", g.handle), "weir:count-attempts", middleware.Before)
 }
 
+// handle makes an attempt wait for a token of its rate limit, and adapts the limit to the answer.
 func (g *gate) handle(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	service, operation := names(ctx)
 	t := g.buckets.Load()

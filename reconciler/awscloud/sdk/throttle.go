@@ -185,6 +185,8 @@ func newThrottle(o LimitOptions) *throttle {
 	return &throttle{o: o, buckets: map[string]*bucket{}}
 }
 
+// bucket returns the token bucket of an operation, and makes it at first use. Operations that share a limit
+// of AWS share a bucket.
 func (t *throttle) bucket(service, operation string) *bucket {
 	key, l, shared := service+":"+operation, otherLimit, !isRead(operation)
 	limits := writeLimits

@@ -58,6 +58,7 @@ func (s *Scanner) unescape(raw []byte) string {
 
 var errEntity = errors.New("an entity that XML does not define")
 
+// resolve returns a text with its entities replaced, and its line ends as the XML standard wants them.
 func (s *Scanner) resolve(text string) string {
 	// Line ends are normalized first, because a carriage return that is written as an entity must stay.
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
@@ -79,6 +80,7 @@ func (s *Scanner) resolve(text string) string {
 	}
 }
 
+// entity returns the character of an entity, such as lt, #10 or #x1F600.
 func entity(name string) (rune, error) {
 	switch name {
 	case "lt":

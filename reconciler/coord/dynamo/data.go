@@ -165,6 +165,8 @@ func (s *Store) Commit(ctx context.Context, t coord.Txn) error {
 	}
 }
 
+// writes returns the items of a transaction: the condition that the session lives, the log, the
+// conditions of held and taken keys, and the records.
 func (s *Store) writes(t coord.Txn) ([]types.TransactWriteItem, error) {
 	slot := coord.SlotOf(t.Session)
 	log, err := s.putLog(slot, t.Was, t.Log)
@@ -220,6 +222,8 @@ func ownerUnchanged(o coord.Owner) (condition string, names map[string]string, v
 		item{":session": text(o.Session), ":engine": text(o.Epoch.Engine), ":epoch": number(o.Epoch.N), ":released": truth(o.Released)}
 }
 
+// write returns the write or deletion of a record, under the condition of op.If. version becomes
+// the record's version.
 func (s *Store) write(op coord.Op, version int64) types.TransactWriteItem {
 	var condition *string
 	var names map[string]string
@@ -252,6 +256,8 @@ type contents struct {
 	err   error
 }
 
+// read reads everything that the conditions of a transaction compare, to find out which condition
+// failed.
 func (s *Store) read(ctx context.Context, t coord.Txn) (*contents, error) {
 	slot := coord.SlotOf(t.Session)
 	keys := []item{slotItem(sessionKey, slot), slotItem(logKey, slot)}

@@ -154,6 +154,7 @@ type polledData struct {
 	logs             map[int]coord.Log
 }
 
+// poll reads the engine's id, the sessions and the logs. It ignores items of a newer weir.
 func (s *Store) poll(ctx context.Context) (*polledData, error) {
 	p := &polledData{sessions: map[int]item{}, logs: map[int]coord.Log{}}
 	err := s.query(ctx, polled, "", nil, 0, nil, func(i item) error {
@@ -320,6 +321,7 @@ func (s *Store) putSession(e coord.Entered, before, member string) *types.Put {
 	return put
 }
 
+// putLog returns the write of a session's log. was is the number of its last entry, 0 if the log may be new.
 func (s *Store) putLog(slot int, was int64, log coord.Log) (*types.Put, error) {
 	data, err := json.Marshal(log)
 	if err != nil {

@@ -94,6 +94,8 @@ func (s *Store) expected(t coord.Txn) []clientv3.Cmp {
 	return ifs
 }
 
+// writes returns the writes of a transaction: the log of its session, the owners of taken keys, and the
+// records.
 func (l layout) writes(t coord.Txn) ([]clientv3.Op, error) {
 	log, err := json.Marshal(t.Log)
 	if err != nil {

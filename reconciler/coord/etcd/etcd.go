@@ -115,6 +115,7 @@ type polledData struct {
 	rev map[string]int64
 }
 
+// poll reads the engine's id, the sessions and the logs, with the revisions of their keys.
 func (s *Store) poll(ctx context.Context) (*polledData, error) {
 	s.calls("Range")
 	r, err := s.client.Get(requireLeader(ctx), s.keys.polled(), clientv3.WithPrefix())

@@ -95,6 +95,8 @@ func (p *part) flatten(refs []reference) {
 	slices.SortFunc(p.leaves, func(a, b leaf) int { return strings.Compare(a.path, b.path) })
 }
 
+// add adds the leaves of a value to the part. A leaf that refers to the pool by name is marked as a follower,
+// because it changes with the name.
 func (p *part) add(role string, v any, keys []string, refs []reference) {
 	if m, ok := v.(map[string]any); ok && len(m) > 0 {
 		for _, k := range slices.Sorted(maps.Keys(m)) {

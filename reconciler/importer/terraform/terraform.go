@@ -188,6 +188,8 @@ func (s *State) show(m shown) {
 	}
 }
 
+// add adds a resource of a Terraform state, if it is of a kind that weir manages and has a name in AWS. index
+// is its key of count or for_each, "" without one.
 func (s *State) add(kind Kind, module, name string, index json.RawMessage, a attributes) {
 	r := Resource{Kind: kind, Module: module, Name: name, ID: a.ID, InAWS: cmp.Or(a.Name, a.ID), Region: a.Region}
 	switch kind {

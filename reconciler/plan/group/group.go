@@ -145,6 +145,8 @@ func groupTags(in model.Input, pool *intent.Pool) map[string]string {
 	return tags
 }
 
+// createGroup plans the creation of a pool's group. It leaves settings that AWS accepts only later
+// to steps of their own.
 func (c Planner) createGroup(pool *intent.Pool, version template.Version, subnets []string) {
 	g := pool.Group
 	if c.Lost(pool, "the group "+g.Name) {

@@ -125,6 +125,8 @@ func (c Planner) rollGroup(l launching) {
 	}
 }
 
+// newRoll collects the facts that decide how a group gets its wanted version. If the group has it
+// already, the other facts stay empty.
 func (c Planner) newRoll(l launching) roll {
 	pool, have, version := l.pool, l.have, l.version
 	f := facts{set: l.runsWanted(), disabled: pool.Group.Refresh.Disable}

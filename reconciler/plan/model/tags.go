@@ -44,6 +44,9 @@ func valueItself(v string) string { return v }
 
 func valueOfGroup(t observed.GroupTag) string { return t.Value }
 
+// ownership decides by tags whether a target may change a resource, and explains why not. wantedBy
+// is the target that wants the resource, "" if none does. whole is set if all targets render
+// completely.
 func ownership[T any](p Policy, tags map[string]T, value func(T) string, wantedBy string, whole bool) Ownership {
 	_, hasOwner := tags[observed.TagOwner]
 	owner, source, target := value(tags[observed.TagOwner]), value(tags[observed.TagSource]), value(tags[observed.TagTarget])
@@ -110,6 +113,8 @@ func MissingGroupTags(want map[string]string, have map[string]observed.GroupTag)
 	return missingTags(want, have, valueOfGroup)
 }
 
+// missingTags returns the tags to set, and the tags to remove: weir's own ones, and those that weir
+// set from Git, if they are no longer wanted.
 func missingTags[T any](want map[string]string, have map[string]T, value func(T) string) (put map[string]string, remove []string) {
 	for k, v := range want {
 		if got, ok := have[k]; !ok || value(got) != v {

@@ -9,6 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
+// Strip returns a JSON value without the zero values in its objects. something reports whether
+// anything is left.
 func Strip(v any) (out any, something bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -90,6 +92,8 @@ func transitionWords(ch step.Change) string {
 	return from + " → " + to
 }
 
+// ValueWords returns a value as text for people: "(none)" for nil, JSON for other types than texts,
+// cut to a maximum length.
 func ValueWords(v any) string {
 	text, isText := v.(string)
 	switch {

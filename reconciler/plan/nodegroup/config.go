@@ -91,6 +91,7 @@ func (w wantNodegroup) items(want, have any, u *step.UpdateNodegroupConfig) (cha
 	return nil
 }
 
+// labels adds the differences of labels to an update, and returns them as changes.
 func (w wantNodegroup) labels(want, have map[string]string, u *step.UpdateNodegroupConfig) (changes []step.Change) {
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		if got, ok := have[k]; !ok || got != want[k] {

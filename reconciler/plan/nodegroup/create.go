@@ -106,6 +106,8 @@ func (c Planner) creatable(w wantNodegroup) bool {
 	return false
 }
 
+// remoteAccess returns the remote access with the security groups of the lookups. It returns nil if
+// the pool has none, while an answer is missing, or if the result would open SSH to everybody.
 func (c Planner) remoteAccess(w wantNodegroup) *intent.RemoteAccess {
 	n := w.pool.Nodegroup
 	if n.RemoteAccess == nil {

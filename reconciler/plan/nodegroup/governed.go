@@ -56,6 +56,8 @@ type nodegroupValues struct {
 	subnets, types                                []string
 }
 
+// fields returns the values as fields of a rollout, so that it recognizes a stopped change. Empty
+// values have no field.
 func (v nodegroupValues) fields(of template.Fields) (out []rollout.Field) {
 	add := func(name, value string) {
 		if value != "" {

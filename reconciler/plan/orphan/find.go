@@ -56,6 +56,8 @@ func (c *orphans) nodegroups(names []observed.NodegroupName) (out []orphan) {
 	return out
 }
 
+// templates returns the launch templates of the names that no target wants. A template that is in
+// use is deleted in a later pass.
 func (c *orphans) templates(names []string) (out []orphan) {
 	for _, name := range names {
 		t := c.in.State.Templates[name]

@@ -75,6 +75,7 @@ func (c *orphans) stands(claim model.Claim, tags map[string]string) bool {
 	return true
 }
 
+// plan plans the deletion of orphans within the prune limit, or reports why they stay.
 func (c *orphans) plan(found []orphan) {
 	prune := c.in.Policy.Prune
 	if !prune.Enabled {
@@ -182,6 +183,8 @@ func (c *orphans) confirmed(o orphan) bool {
 	return true
 }
 
+// holdOrphan returns the hold on the deletion of an orphan, "" for none. refused means that the
+// deletions exceed the prune limit.
 func (c *orphans) holdOrphan(o orphan, refused bool) step.Hold {
 	switch {
 	case c.in.Policy.Suspended || c.in.Policy.ReportOnly || c.in.Policy.Gates.Pools[o.pool] != "":

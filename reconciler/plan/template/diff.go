@@ -115,6 +115,7 @@ func flatten(d intent.TemplateData) map[string]any {
 	return out
 }
 
+// leaves collects the scalar values of a JSON value by path.
 func leaves(prefix string, v any, out map[string]any) {
 	switch v := v.(type) {
 	case map[string]any:

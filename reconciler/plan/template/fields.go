@@ -89,6 +89,8 @@ func (f Fields) Field(key, name string, value any) rollout.Field {
 	return rollout.Field{Key: key, Name: name, Mark: mark}
 }
 
+// fields returns the contents of a template version as fields of a rollout, without values that AWS drops or
+// sets itself. Secret user data is one field.
 func (f Fields) fields(pool *intent.Pool, data intent.TemplateData) (out []rollout.Field) {
 	root := pool.LaunchTemplate != nil && pool.LaunchTemplate.RootDevice
 	for key, value := range flatten(data) {

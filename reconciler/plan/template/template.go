@@ -81,6 +81,8 @@ func (c Planner) Plan(pool *intent.Pool, want *Want, inUse []observed.TemplateRe
 	return w, ok
 }
 
+// version returns the version that a pool must use, and plans it if it does not exist. ok is false
+// while facts are missing or if the pool is blocked.
 func (c Planner) version(pool *intent.Pool, want *Want, inUse []observed.TemplateRef) (w Version, ok bool) {
 	if pool.LaunchConfig != nil {
 		content := c.contentOf(pool)

@@ -167,6 +167,8 @@ func mimeParts(text string) ([]part, bool) {
 // wholeText is the name of user data that is not split.
 const wholeText = "text"
 
+// plainParts splits user data by its format, so that a difference shows only the changed part. A
+// text of unknown format is one part.
 func plainParts(text string) []part {
 	trimmed := strings.TrimSpace(text)
 	first, rest, _ := strings.Cut(trimmed, "\n")

@@ -145,6 +145,8 @@ func (b bootstrap) userData(u intent.UserData) ([]byte, bool) {
 	return raw, tooLarge == ""
 }
 
+// userDataText returns the user data with the cluster's endpoint, certificate and network filled
+// in. It returns false while they are unknown, and blocks the pool if the cluster has none yet.
 func (b bootstrap) userDataText(u intent.UserData) (string, bool) {
 	if u.FetchesToken {
 		return b.fetches(u.Text)

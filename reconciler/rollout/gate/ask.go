@@ -119,6 +119,8 @@ func (a *Asker) query(ctx context.Context, q question) *said {
 	return s
 }
 
+// queried returns the answer of a Prometheus gate from the last query. The verdict is Unknown
+// without a query or after an error.
 func (a *Asker) queried(ask rollout.Ask) rollout.Answer {
 	g := ask.Gate.Prometheus
 	a.mu.Lock()

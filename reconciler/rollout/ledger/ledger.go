@@ -118,6 +118,8 @@ func get(tx *state.Tx, source string) ([]byte, error) {
 	return data, nil
 }
 
+// put stores data in parts of at most partSize, and deletes the remaining parts of an earlier,
+// longer record.
 func put(tx *state.Tx, source string, data []byte) error {
 	parts := slices.Collect(slices.Chunk(data, partSize))
 	for n, data := range parts {
@@ -155,6 +157,7 @@ func encode(record *rollout.Record) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// decode reads a stored record, compressed or plain. No data means an empty record.
 func decode(data []byte) (*rollout.Record, error) {
 	record := &rollout.Record{}
 	switch {

@@ -184,6 +184,7 @@ func (c *Client) credential() (header string, secret []string, err error) {
 	return "", nil, nil
 }
 
+// readSecret reads a secret of exactly one line from a file. key names the setting in errors.
 func readSecret(key, file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {

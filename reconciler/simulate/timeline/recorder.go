@@ -131,6 +131,7 @@ func (r *Recorder) point(now time.Time, p *pool, s Seen) {
 	}
 }
 
+// saw records the state of a pool at a time, with the milestones that it reaches.
 func (r *Recorder) saw(now time.Time, p *pool, s Seen) {
 	r.point(now, p, s)
 	p.MostAbove = max(p.MostAbove, s.machines()-s.Desired)

@@ -67,6 +67,7 @@ func program(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// hashed returns the hash of the running program, so that renders of another version are not used.
 func hashed() ([]byte, error) {
 	name := "/proc/self/exe" // correct even if the file was replaced
 	if _, err := os.Stat(name); runtime.GOOS != "linux" || err != nil {
@@ -125,6 +126,8 @@ func (d *Dir) Put(ctx context.Context, target string, key [sha256.Size]byte, tex
 	}
 }
 
+// put stores the render of a target in a file, and replaces the earlier one. A nil or very large text removes
+// the file.
 func (d *Dir) put(ctx context.Context, target string, key [sha256.Size]byte, text []byte) error {
 	name := d.file(target)
 	if text == nil || len(text) > most/2 {

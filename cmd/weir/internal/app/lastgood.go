@@ -71,6 +71,8 @@ func (m *marks) record(target string) (lastgood.Record, error) {
 	return had, err
 }
 
+// change replaces the record of a target by the result of next, and stores it if it differs. It
+// fails if this process must not write.
 func (m *marks) change(target string, next func(lastgood.Record) lastgood.Record) error {
 	had, err := m.record(target)
 	if err != nil {

@@ -73,6 +73,8 @@ type proposalOptions struct {
 	redact  func(string) string
 }
 
+// makeProposals returns the proposers of pull requests that the forges of the configuration turn on: reverts,
+// values of AWS, and newer images.
 func makeProposals(o proposalOptions) (*proposals, error) {
 	p := &proposals{proposalOptions: o, accepts: map[string]*accepts.Source{}}
 	for _, f := range o.config.Forges {

@@ -125,6 +125,7 @@ type passLog struct {
 
 func newPassLog(l *slog.Logger) *passLog { return &passLog{log: l, said: map[string]string{}} }
 
+// report logs the result of a pass for a target. Problems are logged once, until they change.
 func (p *passLog) report(r *plan.Report) {
 	log := p.log.With("target", r.Target, "revision", wording.Short(r.Revision), "duration", r.Duration.Round(time.Millisecond))
 	done, failed := 0, len(r.Failures())

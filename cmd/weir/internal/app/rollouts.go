@@ -148,6 +148,8 @@ func (r *rollouts) turn(ctx context.Context) (again time.Time) {
 	return again
 }
 
+// conduct advances the FleetRollouts of a source with the newest reports, and stores their record if it
+// changes. again is the time of the next turn, zero if only new reports matter.
 func (r *rollouts) conduct(ctx context.Context, store state.Store, source, revision string) (again time.Time, err error) {
 	old, err := r.ledger.Read(source)
 	if err != nil {
@@ -214,6 +216,8 @@ func (r *rollouts) input(source, revision string, old *rollout.Record) (in rollo
 	return in, known
 }
 
+// inputOf collects the facts about a source's FleetRollouts for rollout.Next. It returns false while the
+// source is not composed yet, or if it has no FleetRollouts and no record of any.
 func (r *rollouts) inputOf(m *memory, source, revision string, old *rollout.Record) (rollout.Input, bool) {
 	s, composed := m.specs[source]
 	if m.batches == nil || !composed || len(s.specs)+len(old.Runs)+len(old.Permits)+len(old.Bad) == 0 {

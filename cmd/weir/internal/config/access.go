@@ -37,6 +37,7 @@ func accessDefaults(a *access.Access, base string) {
 	}
 }
 
+// access validates tls and access, which control who may use the page and the API.
 func (v *validator) access() {
 	c, a := v.config, v.config.Access
 	if (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
@@ -72,6 +73,7 @@ func (v *validator) listensSafely() {
 	}
 }
 
+// accessProxy validates access.proxy, and that rules and a proxy are configured together.
 func (v *validator) accessProxy() {
 	a, at := v.config.Access, "access.proxy"
 	p := a.Proxy

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
+// windows validates the times of maintenance windows. at is their position in the configuration.
 func (v *validator) windows(at string, windows []targetspec.Window) {
 	for i, w := range windows {
 		at := fmt.Sprintf("%s[%d]", at, i)

@@ -103,6 +103,7 @@ func (v *validator) imageUpdates(at string, s *Source) {
 	}
 }
 
+// push validates the section of a forge that lets weir push branches for pull requests.
 func (v *validator) push(at string, f *Forge) {
 	if !v.found.written(at) {
 		return

@@ -36,6 +36,8 @@ func describe(at string, t reflect.Type) schema.Node {
 	return out
 }
 
+// shape returns the JSON schema of a type in the configuration, without a description. at is its position in
+// the configuration.
 func shape(at string, t reflect.Type) schema.Node {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
@@ -78,6 +80,7 @@ func shape(at string, t reflect.Type) schema.Node {
 	return out
 }
 
+// structure returns the JSON schema of a struct, with the descriptions of its fields and the required ones.
 func structure(at string, t reflect.Type) schema.Node {
 	props := schema.Node{}
 	out := schema.Node{"type": orNull(at, "object"), "properties": props, "additionalProperties": false}

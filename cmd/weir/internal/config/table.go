@@ -32,6 +32,7 @@ func (v *validator) table(at string, t *targetspec.Target, g targetspec.Glob) {
 	}
 }
 
+// row validates a row of a target's table. g is the pattern of the target's path.
 func (v *validator) row(at string, t *targetspec.Target, key string, g targetspec.Glob) {
 	r := t.Table[key]
 	if key == "" {

@@ -62,6 +62,7 @@ func (v *findings) written(at string) bool {
 	return ok
 }
 
+// run validates the whole configuration except the files that it names, and collects the faults.
 func (v *validator) run() {
 	v.keys()
 	v.access()
@@ -99,6 +100,7 @@ func (v *validator) sourceRef(at, name string) {
 	}
 }
 
+// forge validates an entry of forges. at is its position in the configuration.
 func (v *validator) forge(at string, f *Forge) {
 	v.sourceRef(at+".source", f.Source)
 	hooksOnly := f.Profile().WebhooksOnly
@@ -118,6 +120,7 @@ func (v *validator) forge(at string, f *Forge) {
 	v.push(at+".push", f)
 }
 
+// target validates an entry of targets. at is its position in the configuration.
 func (v *validator) target(at string, t *targetspec.Target) {
 	v.sourceRef(at+".source", t.Source)
 	if t.Region == "" && len(t.Table) == 0 {
@@ -141,6 +144,7 @@ func (v *validator) target(at string, t *targetspec.Target) {
 	v.table(at, t, g)
 }
 
+// varsFrom validates the files with variables of a target. g is the pattern of the target's path.
 func (v *validator) varsFrom(at string, t *targetspec.Target, g targetspec.Glob) {
 	for j, from := range t.VarsFrom {
 		at := fmt.Sprintf("%s.varsFrom[%d]", at, j)

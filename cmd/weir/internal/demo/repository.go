@@ -64,6 +64,7 @@ func cleanEnv(env []string) []string {
 	return out
 }
 
+// copyFiles writes all files into dir, with their directories.
 func copyFiles(dir string, files fs.FS) error {
 	return fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil {

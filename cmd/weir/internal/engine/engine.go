@@ -37,6 +37,7 @@ func Open(ctx context.Context, c *config.Config, clock coord.Clock, called Calle
 	return coord.New(store, coord.Options{Clock: clock}), nil
 }
 
+// open opens the configured engine, nil for a single daemon.
 func open(ctx context.Context, c *config.Config) (coord.Store, error) {
 	switch shared := c.Coordination; shared.Engine() {
 	case "":

@@ -74,6 +74,7 @@ type Options struct {
 	Listeners Listeners
 }
 
+// open opens the repository of a source. It does not fetch.
 func open(s config.Source, o Options) (*Source, error) {
 	c, app, err := Config(s, o.StateDir, o.Listeners.Secrets.Set)
 	if err != nil {

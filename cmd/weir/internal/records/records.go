@@ -74,6 +74,8 @@ func Move(ctx context.Context, old, next *config.Config) (err error) {
 	})
 }
 
+// open opens the records of a configuration for a command: those in the engine if the instance has one, else
+// those in the state directory, which must not be in use.
 func open(ctx context.Context, c *config.Config) (*place, error) {
 	if c.Several() {
 		return openEngine(ctx, c)
@@ -111,6 +113,7 @@ const (
 	commandsWithin = 2 * coord.TTL
 )
 
+// openEngine opens the records in the engine, as a member of the instance.
 func openEngine(ctx context.Context, c *config.Config) (*place, error) {
 	m, err := join(ctx, c)
 	if err != nil {
@@ -142,6 +145,7 @@ type member struct {
 	renewed sync.WaitGroup
 }
 
+// join joins the instance as a member that owns no scopes, and renews its session until leave.
 func join(ctx context.Context, c *config.Config) (*member, error) {
 	e, err := engine.Open(ctx, c, nil, nil)
 	if err != nil {

@@ -310,6 +310,8 @@ func (d *Dispatcher) await(ctx context.Context, is func(*coord.Snapshot) bool) b
 	return d.awaitFor(ctx, executeWithin, is)
 }
 
+// awaitFor waits until is returns true for the records. It returns false if that does not happen within the
+// time, or if ctx ends.
 func (d *Dispatcher) awaitFor(ctx context.Context, within time.Duration, is func(*coord.Snapshot) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
