@@ -2,8 +2,8 @@
 // answer and no error: names are sent as filters, which ignore a missing name, while a list of names would
 // make the call fail.
 //
-// RunInstances is called only as a dry run. DryRun is the only function that calls it, and always sets that
-// parameter.
+// RunInstances is called only as a dry run: DryRun is the only function of this package that calls it, and it
+// sets that parameter in every call.
 package probe
 
 import (
