@@ -35,6 +35,8 @@ GOTEST    := $(GO) tool -modfile=deploy/tools/go.mod gotestsum --format pkgname-
 # Properties draw their cases from this seed: what a change breaks is found each time, and
 # chance holds up nobody. make soak draws others.
 export RAPID_SEED ?= 1
+# make soak draws more.
+test quick: export RAPID_CHECKS ?= 40
 # The compiler collects garbage a fourth as often, which takes a quarter off its CPU time. A process
 # that has taken 2 GiB collects more often.
 COMPILER := GOGC=400 GOMEMLIMIT=2GiB
@@ -89,7 +91,7 @@ soak: ## the tests that take minutes: a daemon that lives for DAYS=2000 (RESTART
 	WEIR_SOAK=1 WEIR_SIMULATE_DAYS='$(DAYS)' WEIR_SIMULATE_RESTART='$(RESTART)' WEIR_SIMULATE_LOG='$(LOG)' $(GO) test -count=1 -v -timeout 3h -run 'TestSoak|TestMembers|TestSimulate' ./cmd/weir/internal/simulate/
 	WEIR_SEVERAL=10m $(GO) test -count=1 -v -timeout 60m -run TestSeveralProcesses ./cmd/weir/
 	WEIR_SEVERAL=10m WEIR_SEVERAL_ENGINE=dynamodb $(GO) test -count=1 -v -timeout 60m -run TestSeveralProcesses ./cmd/weir/
-	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|StoppedAtAnyCall|UnderThrottling|ReadsOfAPass|Soak|TwoThousandPools|ALargeFleet|GoesBack|FellBehind|Normalisation|HostileTrees' ./reconciler/ ./reconciler/simulate/ ./render/kust/
+	WEIR_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'AtTheQuota|StoppedAtAnyCall|WhateverCallIsLost|AreBounded|DeletedEachTime|UnderThrottling|ReadsOfAPass|Soak|TwoThousandPools|ALargeFleet|GoesBack|FellBehind|Normalisation|HostileTrees' ./reconciler/ ./reconciler/simulate/ ./render/kust/
 	RAPID_CHECKS=1000 $(GO) test -count=1 -timeout 3h $(PROPERTIES)
 
 simulate: ## whole daemons in a world that goes wrong by seeds: SEEDS=1-100, DAYS=2, EVENTS=48, FAULTS=1, DAEMONS=1, MEMBERS=3 of one instance for HOURS=2, LEAVE=steps, LOG=file; REPLAYS=20 compares runs of a seed; PLANT=. for planted faults, by name

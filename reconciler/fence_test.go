@@ -140,7 +140,7 @@ func TestAProcessThatFellBehindDoesNotFight(t *testing.T) {
 		tt := cases[name]
 		for j, kind := range slices.Sorted(maps.Keys(repositories)) {
 			repository := repositories[kind]
-			if !sampled(2, i, j) {
+			if !sampled(3, i, j) {
 				continue
 			}
 			t.Run(name+"/"+kind, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestRolloutsOfOneCommitAreBounded(t *testing.T) {
 		w := newWorld(t)
 		w.settle(at(c, c[0], one))
 		w.must(reconciler.Apply, at(c, c[1], two))
-		_, _, calls := w.beside(300, at(c, c[2], one), at(c[:2], c[1], two))
+		_, _, calls := w.beside(passes(300), at(c, c[2], one), at(c[:2], c[1], two))
 		if n := calls["autoscaling:StartInstanceRefresh"]; n < 1 || n > 8 {
 			t.Errorf("%d refreshes were started: %v", n, calls)
 		}
@@ -213,7 +213,7 @@ func TestRolloutsOfOneCommitAreBounded(t *testing.T) {
 		w.settle(at(c, c[0], one))
 		w.must(reconciler.Apply, at(c, c[1], two))
 		w.srv.ResetCalls()
-		for i := range 240 { // each pass is of another process
+		for i := range passes(240) { // each pass is of another process
 			w.restart()
 			w.must(reconciler.Apply, []reconciler.Desired{at(c, c[2], one), at(c[:2], c[1], two)}[i%2])
 			w.clock.Advance(time.Second)
@@ -231,7 +231,7 @@ func TestRolloutsOfOneCommitAreBounded(t *testing.T) {
 			w := newWorld(t)
 			ahead, behind := at(nil, c[1], target("blue", pools[0])), at(nil, c[0], target("blue", pools[1]))
 			w.settle(behind)
-			first, second, calls := w.beside(400, ahead, behind)
+			first, second, calls := w.beside(passes(400), ahead, behind)
 			if n := calls["autoscaling:StartInstanceRefresh"] + calls["eks:UpdateNodegroupVersion"]; n < 1 || n > 6 {
 				t.Errorf("%s: %d rollouts were started: %v", name, n, calls)
 			}
@@ -244,7 +244,7 @@ func TestRolloutsOfOneCommitAreBounded(t *testing.T) {
 		w := newWorld(t)
 		w.settle(at(c, c[0], one))
 		w.must(reconciler.Apply, at(c, c[1], two))
-		w.beside(600, at(c, c[2], one), at(c[:2], c[1], two))
+		w.beside(passes(600), at(c, c[2], one), at(c[:2], c[1], two))
 		w.clock.Advance(time.Minute)
 		w.scope.Retry([]string{"default/web"})
 		w.settle(at(c, c[2], one))
@@ -260,7 +260,7 @@ func TestAPoolThatIsDeletedEachTimeIsNotMadeForEver(t *testing.T) {
 			w := newWorld(t)
 			web := groupPool("web", "m5.large", 1)
 			w.settle(at(c, c[0], target("blue", web, less)))
-			first, second, calls := w.beside(400, at(c, c[1], target("blue", web)), at(c[:1], c[0], target("blue", web, less)))
+			first, second, calls := w.beside(passes(400), at(c, c[1], target("blue", web)), at(c[:1], c[0], target("blue", web, less)))
 			if n := calls["autoscaling:CreateAutoScalingGroup"] + calls["eks:CreateNodegroup"]; n < 1 || n > 3 {
 				t.Errorf("it was made %d times: %v", n, calls)
 			}

@@ -3,6 +3,7 @@ package reconciler_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,6 @@ import (
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/awsemu/asg"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
@@ -258,8 +258,11 @@ func TestHooksConvergeWhateverCallIsLost(t *testing.T) {
 	}
 	for op, times := range seen {
 		for n := range times {
-			for kind, f := range map[string]awsemu.Fault{"refused": {Kind: awsemu.FailBefore, Code: "InternalFailure", Status: 500}, "cut before": {Kind: awsemu.CutBefore},
-				"answer lost": {Kind: awsemu.LoseAnswer}, "throttled": {Kind: awsemu.Throttled}} {
+			for i, kind := range slices.Sorted(maps.Keys(faultKinds)) {
+				f := faultKinds[kind]
+				if !sampled(2, n, i) {
+					continue
+				}
 				w := prepare()
 				f.Operation, f.After = op, n
 				w.srv.Faults().Add(f)

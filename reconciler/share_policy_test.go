@@ -117,7 +117,7 @@ func TestAStoppedPolicyGoesBack(t *testing.T) {
 		change := changes[name]
 		for j, after := range []string{"in the first share", "after the first share", "in the second share", "rolled whole"} {
 			for k, fault := range []awsemu.FaultKind{0, awsemu.LoseAnswer} {
-				if fault != 0 && after != "after the first share" || !sampled(2, i, j, k) {
+				if fault != 0 && after != "after the first share" || !sampled(4, i, j, k) {
 					continue
 				}
 				t.Run(fmt.Sprint(name, "/", after, "/", fault), func(t *testing.T) {

@@ -62,7 +62,7 @@ func TestAStoppedChangeGoesBack(t *testing.T) {
 		quotas := []map[string]int{nil, wholesale}[i]
 		for j, after := range []string{"in the first share", "after the first share", "in the second share", "rolled whole", "refused"} {
 			for k, fault := range []awsemu.FaultKind{0, awsemu.LoseAnswer, awsemu.CutBefore, awsemu.Throttled} {
-				if !sampled(2, i, j, k) {
+				if !sampled(4, i, j, k) {
 					continue
 				}
 				t.Run(fmt.Sprint(name, "/", after, "/", fault), func(t *testing.T) {

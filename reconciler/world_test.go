@@ -267,6 +267,14 @@ func sampled(n int, places ...int) bool {
 	return soaking() || sum%n == 0
 }
 
+// passes returns the number of passes that a long race takes: n in make soak, and a third of it in make test.
+func passes(n int) int {
+	if soaking() {
+		return n
+	}
+	return n / 3
+}
+
 // soaks skips what takes minutes, unless it was asked for: make soak.
 func soaks(t *testing.T, why string) {
 	t.Helper()
