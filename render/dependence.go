@@ -212,13 +212,13 @@ func (dec *decoding) outside(public intent.Set) []kinds.Fault {
 		other := public.Pool(p.Key.String())
 		if other != nil && !reflect.DeepEqual(bare(p), bare(*other)) {
 			dec.refused = append(dec.refused, p.MachinePool)
-			return []kinds.Fault{{Severity: diag.Error, Code: "secret-in-plain-field", Ref: p.MachinePool, Path: intent.Path{"spec"}, Summary: "a field outside of the user data depends on a secret value", Detail: outOfField}}
+			return []kinds.Fault{{Severity: diag.Error, Code: "secret-in-plain-field", Ref: p.MachinePool, Path: intent.Path{"spec"}, Summary: "a field outside user data has a secret value", Detail: outOfField}}
 		}
 	}
 	return nil
 }
 
-const outOfField = "Everybody who can read the account would see it. Remove it from the field, or do not mark it as secret. Other fields may have one too."
+const outOfField = "Everybody who can read the account would see the secret. Remove it from the field, or do not mark it as secret. Other fields may have a secret too."
 
 // bare returns a pool without its user data.
 func bare(p intent.Pool) intent.Pool {

@@ -144,7 +144,7 @@ func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *transport.Sessi
 	}
 	err := receive(s, t.wants)
 	if err != nil && len(t.more) > 0 && ctx.Err() == nil {
-		// The server does not serve commits by name, or not this one.
+		// The server does not serve commits by hash, or not this one.
 		again, cerr := b.remote.Connect(ctx, b.ref.chooses)
 		if cerr != nil {
 			return err

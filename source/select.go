@@ -84,9 +84,9 @@ func selectHead(s *transport.Session) (selection, error) {
 	return t, nil
 }
 
-// selectCommit selects the commit by name if the server lists it or allows that. Otherwise it selects all
-// branches and tags, because one of them should contain the commit. A server that allows only the tips by
-// name may refuse the first request; then it gets the second.
+// selectCommit selects the commit by its hash if the server lists it, or allows requests for hashes. Otherwise
+// it selects the tips of all branches and tags, because one of them should contain the commit. A server that
+// allows only some hashes (allow-tip-sha1-in-want) may refuse this one. Then fetch requests the tips, in more.
 func selectCommit(s *transport.Session, commit string) selection {
 	h := plumbing.NewHash(commit)
 	t := selection{candidate: candidate{commit, h}, wants: []plumbing.Hash{h}}

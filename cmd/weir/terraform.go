@@ -56,11 +56,11 @@ func resourcesIn(state terraform.State, path, account, region string, line func(
 	err := fmt.Errorf("%s has no group, nodegroup or launch template of account %s in %s", path, account, region)
 	switch accounts := strings.Join(state.Accounts(), ", "); {
 	case len(state.Resources) == 0:
-		return in, hinted(err, "name the state that has aws_autoscaling_group or aws_eks_node_group: terraform state list shows its resources")
+		return in, hinted(err, "give --from-terraform the state with your aws_autoscaling_group or aws_eks_node_group resources; terraform state list shows the resources of a state")
 	case len(elsewhere) > 0:
-		return in, hinted(err, "it has some of account "+cmp.Or(accounts, "(unknown)")+" in "+strings.Join(elsewhere, ", ")+": give that --region")
+		return in, hinted(err, "it has resources of account "+cmp.Or(accounts, "(unknown)")+" in "+strings.Join(elsewhere, ", ")+": give one of these regions with --region")
 	default:
-		return in, hinted(err, "it has some of account "+accounts+": give credentials of that account")
+		return in, hinted(err, "it has resources of account "+accounts+": give credentials of that account")
 	}
 }
 

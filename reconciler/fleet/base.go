@@ -27,7 +27,7 @@ func (f *Fleet) Base(views map[string]View) *Base {
 			next.keep(f.base, source)
 		}
 	}
-	if f.base == nil || !f.base.still(next) {
+	if f.base == nil || !f.base.unchanged(next) {
 		f.base = next
 	}
 	return f.base
@@ -55,8 +55,8 @@ func (b *Base) keep(before *Base, source string) {
 	}
 }
 
-// still reports whether nothing was read or rendered since.
-func (b *Base) still(next *Base) bool {
+// unchanged reports whether nothing was read or rendered between b and next.
+func (b *Base) unchanged(next *Base) bool {
 	if !reflect.DeepEqual(b.revisions, next.revisions) || len(b.views) != len(next.views) || len(b.fleet.followed) != len(next.fleet.followed) {
 		return false
 	}

@@ -220,7 +220,7 @@ func (e *excess) diagnostic(o *budget) diag.Diagnostic {
 		d.Summary = fmt.Sprintf("the target has %d pools, in addition to %d of other targets, and limits.pools allows %d", e.pools, e.others, e.limits.Pools)
 	} else {
 		d.Code, setting = "too-large", "limits.nodes"
-		d.Summary = fmt.Sprintf("the target needs memory for %d nodes, in addition to %d %s, and limits.nodes allows %d times %d",
+		d.Summary = fmt.Sprintf("the target needs memory for %d YAML nodes, in addition to %d %s, and limits.nodes allows %d times %d for all of them together",
 			e.full.Bytes/nodeBytes, e.full.Held/nodeBytes, o.beside, o.shares, e.limits.Nodes)
 	}
 	d.Detail = "Remove pools, or raise " + setting + " in weir's configuration. Until then weir changes and deletes nothing of the target."

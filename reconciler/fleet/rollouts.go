@@ -137,7 +137,7 @@ func emptyWaves(items []*item, sources map[string]*sourceWaves) {
 			for i, filled := range spec.Filled(s.pools).Waves {
 				if !filled {
 					found = append(found, diag.Diagnostic{Severity: diag.Warning, Code: "wave-without-pools", Object: r.Object.String(), Field: fmt.Sprintf("spec.waves[%d]", i),
-						Summary: spec.WaveName(i) + " of the FleetRollout " + r.Key.String() + " cannot match any pool: weir skips it, and does not count it as a wave", Detail: diag.Hint("wave-without-pools")})
+						Summary: "the FleetRollout " + r.Key.String() + " has a wave that cannot match any pool (" + spec.WaveName(i) + "): weir skips it, and does not count it for minWaves", Detail: diag.Hint("wave-without-pools")})
 				}
 			}
 		}

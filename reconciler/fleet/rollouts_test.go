@@ -101,7 +101,7 @@ func TestWavesThatSeparateNothing(t *testing.T) {
 			said += d.Field + ": " + d.Summary
 		}
 	}
-	if want := "spec.waves[0]: one of the FleetRollout default/nodes cannot match any pool: weir skips it, and does not count it as a wave"; said != want {
+	if want := "spec.waves[0]: the FleetRollout default/nodes has a wave that cannot match any pool (one): weir skips it, and does not count it for minWaves"; said != want {
 		t.Errorf("%q, want %q", said, want)
 	}
 	// The pool of b makes none count either: nobody demands waves of it.

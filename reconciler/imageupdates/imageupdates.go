@@ -179,7 +179,7 @@ func FamilyOf(ask intent.Lookup, newest *observed.Image) string {
 	return versionOrArchitecture.ReplaceAllString(ask.Name, "*")
 }
 
-// releases has the image families of amiTypes, in the spelling of observed.Image.
+// releases maps EKS's types of images (amiType) to their families, in the spelling of observed.Image.
 var releases = map[string]string{
 	"AL2023_x86_64_STANDARD": "EKS AL2023", "AL2023_ARM_64_STANDARD": "EKS AL2023", "AL2023_x86_64_NVIDIA": "EKS AL2023 nvidia", "AL2023_ARM_64_NVIDIA": "EKS AL2023 nvidia",
 	"AL2023_x86_64_NEURON": "EKS AL2023 neuron", "AL2_x86_64": "EKS AL2", "AL2_ARM_64": "EKS AL2", "AL2_x86_64_GPU": "EKS AL2 GPU",

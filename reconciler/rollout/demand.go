@@ -10,8 +10,8 @@ import (
 // Demand contains the requirements in a target's configuration for the FleetRollouts that select
 // its pools. Zero values require nothing.
 //
-// MinWaves is checked twice. Lacks checks the FleetRollouts in Git, which any plan can do.
-// LacksPlaced counts the waves with machines of a change. These are certain once the conductor has
+// MinWaves is checked twice. Unmet checks the FleetRollouts in Git, which any plan can do.
+// UnmetPlaced counts the waves with machines of a change. These are certain once the conductor has
 // fixed the members of a run: waves without machines separate nothing.
 type Demand struct {
 	MinWaves, MaxMachines int32
@@ -171,7 +171,7 @@ func (c waveCount) emptyText(what string) string {
 
 // written counts waves up to the first that takes all remaining pools. A wave that can contain no
 // pool does not count, unless there are fewer pools than required waves: then shares decide, which
-// LacksPlaced counts.
+// UnmetPlaced counts.
 func (s Spec) written(filled Filled, least int) (c waveCount) {
 	for i, w := range s.Waves {
 		if filled.Pools >= least && filled.Pools > 0 && !filled.Waves[i] {

@@ -155,7 +155,7 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// TestMemory and time stay bounded with a large fleet.
+// TestALargeFleet checks that memory and time stay bounded with a large fleet.
 func TestALargeFleet(t *testing.T) {
 	if os.Getenv("WEIR_SOAK") == "" {
 		t.Skip("it simulates 5,000 machines for minutes: make soak sets WEIR_SOAK")

@@ -138,7 +138,7 @@ const (
 	smallTime  = 2 * time.Second
 )
 
-// Result is the result of a build. It is immutable and safe for concurrent use.
+// Result is the result of a build. It is immutable and safe for concurrent use, except for RunPlain.
 type Result struct {
 	// Objects are in kustomize's output order, with variables substituted. They are nil if Diags has an
 	// error. With Unset they are not nil, although there are errors. These are all about variables without a

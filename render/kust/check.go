@@ -57,7 +57,7 @@ func (c checker) contents() {
 	for _, p := range k.patches {
 		c.patchForm(p)
 	}
-	for _, doc := range append([]*yaml.Node{k.doc}, k.growth[1:]...) {
+	for _, doc := range append([]*yaml.Node{k.doc}, k.settings[1:]...) {
 		c.longPaths(doc, k.locationOf(doc))
 	}
 	for _, p := range k.patches {

@@ -222,14 +222,15 @@ func isInline(s string) bool {
 	return len(n.Content) == 1 && n.Content[0].Kind != yaml.ScalarNode
 }
 
-// replacements reads the files of replacements.
+// replacements reads the files that the field replacements names by path, so that their delimiters and paths can
+// be checked.
 func (r references) replacements() {
 	for i, from := range r.k.spec.Replacements {
 		if from.Path != "" {
 			entry := r.k.entry("replacements", i)
 			if p, ok := r.localFile(from.Path, r.k.under(entry, "path")); ok {
 				if f := r.yamlFile(p, r.k.under(entry, "path")); f != nil {
-					r.k.growth = append(r.k.growth, f.docs...)
+					r.k.settings = append(r.k.settings, f.docs...)
 				}
 			}
 		}

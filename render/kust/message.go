@@ -183,7 +183,7 @@ func contentOf(n *yaml.Node) []*yaml.Node {
 
 // secretTexts calls add for every text of a kustomization that may be secret.
 func secretTexts(k *kust, add func(string)) {
-	for _, doc := range k.growth {
+	for _, doc := range k.settings {
 		for _, from := range append(entries(doc, "secretGenerator"), append(entries(doc, "configMapGenerator"), doc)...) {
 			for _, n := range entries(from, "literals") {
 				_, value, _ := strings.Cut(deref(n).Value, "=")

@@ -68,7 +68,7 @@ func (r pluginReferences) configs(docs []*yaml.Node, p location) {
 				"A build runs no program and no container. Use the kinds of apiVersion builtin.")
 		default:
 			check.foldedKeys(doc, p)
-			r.k.growth = append(r.k.growth, doc)
+			r.k.settings = append(r.k.settings, doc)
 			if check.noFunction(doc, p) {
 				r.config(doc, p)
 				if kind == "ConfigMapGenerator" || kind == "SecretGenerator" {
@@ -102,7 +102,7 @@ func (r pluginReferences) config(doc *yaml.Node, p location) {
 	asYAML := func(ref string, at diag.Position) {
 		if physical, ok := r.localFile(ref, at); ok {
 			if f := r.yamlFile(physical, at); f != nil {
-				r.k.growth = append(r.k.growth, f.docs...)
+				r.k.settings = append(r.k.settings, f.docs...)
 				r.k.loose = append(r.k.loose, patch{file: f, docs: f.docs, entry: doc, target: target})
 			}
 		}

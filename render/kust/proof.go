@@ -80,8 +80,9 @@ func runMarked(ctx context.Context, p *plan, proof Proof) (*markedBuild, *diag.D
 	return &markedBuild{raw: raw, marked: marked, trace: traceOf(m, raw, marked)}, nil
 }
 
-// RunPlain also runs the plain build, so that Origin can answer if Known is unsure. If that build fails, no
-// field has an origin. Settle is not safe for concurrent use.
+// RunPlain runs the build without marks for a result that was built with Options.Proof. It replaces Objects and
+// the finder of the result, so that Origin can answer if Known is unsure. If this build fails, Objects is nil
+// and no field has an origin. RunPlain is not safe for concurrent use.
 func (r *Result) RunPlain() {
 	if r.proof == nil {
 		return

@@ -96,10 +96,10 @@ func cutDiagnostic(at diag.Position) diag.Diagnostic {
 // delimiters returns the delimiters of all replacements, and the position of the first one.
 func (p *plan) delimiters() (out []string, at diag.Position) {
 	for _, k := range p.kusts {
-		if !bytes.Contains(bytes.ToLower(k.content), []byte("delimiter")) && len(k.growth) < 2 {
+		if !bytes.Contains(bytes.ToLower(k.content), []byte("delimiter")) && len(k.settings) < 2 {
 			continue
 		}
-		for _, doc := range k.growth {
+		for _, doc := range k.settings {
 			eachField(doc, func(key, value *yaml.Node) {
 				if strings.EqualFold(key.Value, "delimiter") && value.Kind == yaml.ScalarNode && value.Value != "" && !slices.Contains(out, value.Value) {
 					if out = append(out, value.Value); !at.Known() {
@@ -183,7 +183,7 @@ func (w *walker) given() (out []kinds.Object) {
 		for _, e := range entries(k.doc, "secretGenerator") {
 			add(stringData(w.sources(k, deref(e))), "Secret")
 		}
-		for _, doc := range k.growth {
+		for _, doc := range k.settings {
 			if text(doc, "kind") == "SecretGenerator" {
 				add(stringData(w.sources(k, doc)), "Secret")
 			}

@@ -81,7 +81,7 @@ func (f substitutionFault) diagnostic(giveValue string) diag.Diagnostic {
 		d.Object = f.ref.String()
 		return d
 	case f.key:
-		d = faultAt("duplicate-key", diag.Position{}, "two keys are the same once variables are substituted", "Give the variables different values.")
+		d = faultAt("duplicate-key", diag.Position{}, "two keys of this mapping are equal after the variables are substituted", "Change the value of a variable, or one of the keys.")
 	}
 	d.Object, d.Field = f.ref.String(), f.path.String()
 	return d

@@ -51,8 +51,9 @@ type kust struct {
 	legacy   bool    // has deprecated fields, for which kustomize prints warnings
 	virtual  bool    // made for a path without a kustomization file
 
-	// growth lists the documents that may contain replacements.
-	growth []*yaml.Node
+	// settings lists the document of the kustomization itself, and after it the documents in its files of
+	// replacements, generators and transformers, and in the files of patches that these name.
+	settings []*yaml.Node
 	// loose lists the patches in configurations of transformers.
 	loose []patch
 }
@@ -281,7 +282,7 @@ func (w *walker) load(dir, p string, at diag.Position) *kust {
 	}
 	k.doc = f.docs[0]
 	w.altered = w.altered || doesMore(k.doc)
-	k.growth = []*yaml.Node{k.doc}
+	k.settings = []*yaml.Node{k.doc}
 	if err := k.spec.Unmarshal(f.content); err != nil {
 		checker{&w.reader, k}.undecodable(err)
 		return nil

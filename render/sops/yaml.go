@@ -104,7 +104,7 @@ func (d *yamlDocument) takeMetadata(root *yaml.Node, i int) error {
 		}
 		d.meta = m
 	}
-	c, err := d.extent(root, i)
+	c, err := d.metadataExtent(root, i)
 	if err != nil {
 		return err
 	}
@@ -140,8 +140,9 @@ func documentEnd(text []byte) int {
 	return -1
 }
 
-// extent returns the range of the text for the i-th member of a mapping.
-func (d *yamlDocument) extent(root *yaml.Node, i int) (cut, error) {
+// metadataExtent returns the range of the text of the metadata, whose key is root.Content[i]. In a mapping in
+// braces, it searches for the member sops.
+func (d *yamlDocument) metadataExtent(root *yaml.Node, i int) (cut, error) {
 	if root.Style&yaml.FlowStyle != 0 {
 		return jsonExtent(d.text)
 	}

@@ -68,7 +68,7 @@ func textIn(kubernetes bool, n *yaml.Node) (string, bool) {
 	return n.Value, n.Kind == yaml.ScalarNode
 }
 
-// intOf parses an integer.
+// intOf parses an integer. As in JSON, 3.0 is an integer.
 func intOf(n *yaml.Node) (int64, bool) {
 	if n.Kind != yaml.ScalarNode {
 		return 0, false

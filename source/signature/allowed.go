@@ -114,9 +114,9 @@ func parseTime(text string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time; write YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS, with Z behind it for UTC", text)
 }
 
-// mayHaveSigned finds the line that allows a key at the time of the committer or tagger, or at the current
+// findPrincipals finds the line that allows a key at the time of the committer or tagger, or at the current
 // time if that is zero. It returns the line's principals. The error text continues a sentence.
-func mayHaveSigned(signers []allowedSigner, key ssh.PublicKey, when, now time.Time) (string, error) {
+func findPrincipals(signers []allowedSigner, key ssh.PublicKey, when, now time.Time) (string, error) {
 	if when.IsZero() {
 		when = now
 	}

@@ -54,7 +54,7 @@ func (k *Keys) verifySSH(o Object) (string, error) {
 		return "", err
 	}
 	name := "SSH key " + ssh.FingerprintSHA256(key)
-	principals, err := mayHaveSigned(k.ssh, key, o.When, time.Now())
+	principals, err := findPrincipals(k.ssh, key, o.When, time.Now())
 	if err != nil {
 		return "", fmt.Errorf("it is signed with %s, %w", name, err)
 	}
@@ -125,7 +125,7 @@ func touched(key ssh.PublicKey, sig ssh.Signature) error {
 	}
 	const userPresent = 1
 	if len(sig.Rest) == 0 || sig.Rest[0]&userPresent == 0 {
-		return errors.New("it is signed with a hardware key that nobody touched")
+		return errors.New("it is signed with a hardware key that nobody touched; touch the key when you sign, and do not use one made with no-touch-required")
 	}
 	return nil
 }

@@ -98,9 +98,9 @@ func messageEnd(s string) int {
 	return cut
 }
 
-// trailersStart returns the start of the trailers, or the end of s for none. The trailers are the
-// last paragraph, unless it is also the first. It must contain only trailers, or one line of Git's own and at
-// most three times as many other lines.
+// trailersStart returns the offset of the trailers in s, or len(s) if there are none. The trailers are the last
+// paragraph, unless it is also the title. Each of its lines must be a trailer. But if at least one line is one
+// that Git itself writes (gitsOwn), the paragraph may contain up to three other lines for each trailer.
 func trailersStart(s string) int {
 	title := 0
 	for line := range strings.Lines(s) {

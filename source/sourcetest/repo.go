@@ -125,7 +125,7 @@ func (r *Repo) GitInput(stdin []byte, args ...string) string {
 	return r.run(r.dir, stdin, args...)
 }
 
-// Try runs git in the repository and returns its output and exit code.
+// Try is like Git, but a command that fails does not fail the test. It returns the output and the exit code.
 func (r *Repo) Try(args ...string) (string, int) {
 	r.t.Helper()
 	cmd := exec.Command("git", args...)

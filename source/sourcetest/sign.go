@@ -44,7 +44,7 @@ func (r *Repo) Signed(commit string, sign Sign) string {
 	return r.run(r.dir, []byte(head+"\ngpgsig "+signature+"\n\n"+body), "hash-object", "-t", "commit", "-w", "--stdin")
 }
 
-// SignedTag creates a signed tag for a commit, with its ref, and returns the name of the tag object.
+// SignedTag creates a signed tag for a commit, with its ref, and returns the hash of the tag object.
 func (r *Repo) SignedTag(name, commit string, sign Sign) string {
 	r.t.Helper()
 	text := fmt.Sprintf("object %s\ntype commit\ntag %s\ntagger Weir Test <test@weir.dev> %d +0000\n\nrelease %s\n",

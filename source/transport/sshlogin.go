@@ -201,7 +201,7 @@ func parseSigner(a Auth, text []byte, passphrase string) (ssh.Signer, error) {
 	case errors.Is(err, x509.IncorrectPasswordError):
 		return nil, fault.New(fault.AuthFailed, "auth.passphraseFile: the contents of %s do not decrypt %s", a.PassphraseFile, a.SSHKeyFile)
 	case err != nil:
-		return nil, fault.New(fault.AuthFailed, "auth.sshKeyFile: the encrypted key in %s cannot be read; write it again with ssh-keygen -p", a.SSHKeyFile)
+		return nil, fault.New(fault.AuthFailed, "auth.sshKeyFile: the key in %s is encrypted in a form that weir cannot decrypt; rewrite it with ssh-keygen -p -f FILE", a.SSHKeyFile)
 	}
 	return signer, nil
 }

@@ -178,8 +178,8 @@ func (t *diskTree) readAgain(p, hash string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadDir lists the directory p, sorted by name. Like Git, it omits everything except files, directories and
-// symlinks.
+// ReadDir lists the directory p, sorted by name. Like Git, it omits .git and everything except files,
+// directories and symlinks.
 func (t *diskTree) ReadDir(p string) ([]tree.Entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -55,7 +55,8 @@ func (w *WorkTree) Tracked() tree.Tree {
 	return &unignored{Tree: w.disk, root: w.Root, tracked: w.tracked, strict: true, hidden: map[string]bool{}}
 }
 
-// Untracked returns the files of Tree that Git does not track yet, sorted.
+// Untracked returns the files of Tree that are not in Tracked, sorted. They are not sent to a server, and the
+// user is told so.
 func (w *WorkTree) Untracked() ([]string, error) {
 	var out []string
 	var walk func(dir string) error

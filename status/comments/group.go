@@ -114,7 +114,8 @@ func (g *group) gather() {
 	}
 }
 
-// summary counts the pools of a group by their changes.
+// summary returns the numbers of the group's pools by change, in words. Without pools, SummaryWords counts the
+// steps, which are equal in all plans of a group.
 func (g *group) summary() string {
 	if len(g.reports) == 1 || g.reports[0].Plan == nil {
 		return report.SummaryWords(g.reports[0])
@@ -164,7 +165,7 @@ func (c *comment) fold(g *group, only bool) {
 	c.paragraph("</details>")
 }
 
-// appliesTo lists the targets of a change, each with the start of its plan's digest.
+// appliesTo lists the targets of a group, each with the start of its plan's digest.
 func (c *comment) appliesTo(g *group) string {
 	var names []string
 	for _, r := range g.reports {

@@ -96,8 +96,8 @@ type comment struct {
 	report.Pull
 	o     TextOptions
 	links forge.Links // of the pull request's repository
-	level int
-	rows  int // of the table
+	level int         // of shortening, from wholePlan to tableAlone
+	rows  int         // of the table
 	b     strings.Builder
 }
 

@@ -67,7 +67,7 @@ func (j *journal) restore(store state.Store, source string) error {
 		return err
 	}
 	if broken != nil {
-		j.log.Error("part of the status journal is left out; statuses of earlier commits may stay pending", "error", broken)
+		j.log.Error("some records of the status journal cannot be read, and weir removes them; the statuses of their commits may stay pending", "error", broken)
 		j.broken = true
 	}
 	by := map[string][]*track{}

@@ -312,5 +312,5 @@ func (t *finder) fault() {
 	}
 }
 
-// EventChanges is the maximum number of changes in an event, and shownValue the maximum length of a value.
+// EventChanges is the maximum number of changes in an event.
 const EventChanges = 20

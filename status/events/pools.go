@@ -70,8 +70,9 @@ func (t *finder) isNew(p plan.PoolStatus, old KnownPool, next *KnownPool) bool {
 // maxCauses is the maximum number of announced causes of one pool.
 const maxCauses = 20
 
-// rollout announces the progress or the end of a pool's rollout, and reports whether it announced why the
-// pool failed.
+// rollout announces the start, progress, rollback and end of a pool's rollout. next.Rollout is the rollout of the
+// last report, and rollout replaces it with the present one. rolls says that the plan has a rollout step for the
+// pool. The result reports whether the announced end says why the pool failed.
 func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failureAnnounced bool) {
 	now := p.Rollout
 	if was := next.Rollout; was != nil && (now == nil || now.ID != "" && was.ID != "" && now.ID != was.ID) {

@@ -8,16 +8,16 @@ import (
 )
 
 func (w *web) apiEvents(rw http.ResponseWriter, r *http.Request) {
-	listed(w, rw, r, w.current.Activity.QueryEvents, func(list []events.Event) any { return history.EventList{Events: list} })
+	serveList(w, rw, r, w.current.Activity.QueryEvents, func(list []events.Event) any { return history.EventList{Events: list} })
 }
 
 func (w *web) apiHistory(rw http.ResponseWriter, r *http.Request) {
-	listed(w, rw, r, w.current.Activity.QueryRuns, func(list []history.Run) any { return history.PassList{Passes: list} })
+	serveList(w, rw, r, w.current.Activity.QueryRuns, func(list []history.Run) any { return history.PassList{Passes: list} })
 }
 
-// listed answers an API request for events or passes: it parses the filter of the URL, and sends the result
+// serveList answers an API request for events or passes: it parses the filter of the URL, and sends the result
 // of query in the form of answer. An empty list is sent as [].
-func listed[T any](w *web, rw http.ResponseWriter, r *http.Request, query func(history.Filter) ([]T, error), answer func([]T) any) {
+func serveList[T any](w *web, rw http.ResponseWriter, r *http.Request, query func(history.Filter) ([]T, error), answer func([]T) any) {
 	f, err := history.ParseFilter(r.URL.Query())
 	if err != nil {
 		plain(rw, http.StatusBadRequest, err.Error())

@@ -51,7 +51,7 @@ func (t *turn[E, P]) act(ctx context.Context, e P, asked bool) (at time.Time, er
 	s := e.state()
 	w, err := t.kind.Want(ctx, e, t.now)
 	if err == nil && !s.IsOpen() && s.next(w, false, t.waits(s, asked)) != waiting {
-		w, err = t.findPull(ctx, e, w)
+		w, err = t.adoptPull(ctx, e, w)
 	}
 	if err != nil || s.Phase == Theirs {
 		return at, err
@@ -87,12 +87,14 @@ func (t *turn[E, P]) waits(s *State, asked bool) bool {
 	return !asked && !s.Changed.IsZero() && t.now.Time.Before(s.Changed.Add(t.Every))
 }
 
-// findPull searches for the pull request of an entry that has none, and returns the Want after that.
-func (t *turn[E, P]) findPull(ctx context.Context, e P, w Want) (Want, error) {
+// adoptPull searches the forge for the pull request of an entry that has none recorded, because the response or
+// the record was lost, and records it. It returns w if it finds none, and a new Want if the pull request is
+// open. Otherwise it returns the zero Want, which changes nothing.
+func (t *turn[E, P]) adoptPull(ctx context.Context, e P, w Want) (Want, error) {
 	if w.Gone == "" && w.Draft == nil {
 		return w, nil
 	}
-	found, err := t.find(ctx, e, w.Branches)
+	found, err := t.adoptLost(ctx, e, w.Branches)
 	switch {
 	case err != nil || !found:
 		return w, err

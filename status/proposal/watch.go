@@ -127,9 +127,9 @@ func (t *turn[E, P]) ours(ctx context.Context, e P, branch, head string) (bool, 
 	return true, err
 }
 
-// find searches for the pull request of an entry that has none, because its response or its record was
-// lost.
-func (t *turn[E, P]) find(ctx context.Context, e P, branches []string) (found bool, err error) {
+// adoptLost searches for the pull request of an entry that has none, because its response or its record was
+// lost, and assigns it to the entry.
+func (t *turn[E, P]) adoptLost(ctx context.Context, e P, branches []string) (found bool, err error) {
 	s := e.state()
 	list, err := t.pulls(ctx)
 	if err != nil {

@@ -59,7 +59,7 @@ func (p *planning) propose(ctx context.Context) (report.Pull, *fleet.Review, err
 	defer p.lighter()
 	k := &p.was
 	ref := source.PullRef{Head: p.Forge.Profile().HeadRef(k.Number), HeadSHA: k.pr.HeadSHA, Base: p.at}
-	if k.stillValid(p.dirty) && p.still(ctx, ref) {
+	if k.mayStillBeValid(p.dirty) && p.sameReview(ctx, ref) {
 		return k.shown, nil, nil
 	}
 	ref.MergeRef = k.pr.MergeRef
@@ -142,10 +142,10 @@ func (p *planning) render(ctx context.Context, m source.Merge) (review *fleet.Re
 	return review, err
 }
 
-// still reports whether the known review is still valid after the base has changed: neither the pull
+// sameReview reports whether the known review is still valid after the base has changed: neither the pull
 // request nor its targets read the changed files, and the same targets are touched. It needs no request to
 // a server, because the head was already fetched.
-func (p *planning) still(ctx context.Context, ref source.PullRef) bool {
+func (p *planning) sameReview(ctx context.Context, ref source.PullRef) bool {
 	before := p.was.review
 	m, err := p.mergePull(ctx, ref)
 	if err != nil || len(m.Conflicts) > 0 || !before.Same(m.Snapshot.Tree) {
@@ -155,8 +155,8 @@ func (p *planning) still(ctx context.Context, ref source.PullRef) bool {
 	return err == nil && slices.Equal(again.Touched, before.Touched) && slices.Equal(again.Gone, before.Gone) && again.Targets == before.Targets
 }
 
-// stillValid reports whether the shown plan may still be valid after the base has changed.
-func (k *openPull) stillValid(dirty bool) bool {
+// mayStillBeValid reports whether the shown plan may still be valid after the base has changed.
+func (k *openPull) mayStillBeValid(dirty bool) bool {
 	return k.review != nil && !dirty && !k.asked && k.shown.HeadSHA == k.pr.HeadSHA && k.shown.Stale == "" && k.tries == 0 &&
 		(k.shown.State == report.PullPlanned || k.shown.State == report.PullUnaffected)
 }

@@ -138,15 +138,15 @@ func transition(verb step.Verb, c step.Change, value func(any) string) string {
 }
 
 // Value formats a JSON value on one line; strings have no quotes. The result has at most 100 characters,
-// unless it contains an ARN.
+// or longestWhole if it contains an ARN.
 func Value(v any) string { return Shorten(whole(v), 100) }
 
-// longestWhole is the maximum length in characters of a value that is shown whole. The ARNs of fifty target
-// groups, the maximum of a group, are shorter.
+// longestWhole is the maximum length in characters of a value with an ARN. The ARNs of fifty target groups, the
+// maximum of a group, are shorter.
 const longestWhole = 8000
 
-// Shorten cuts a text to a number of characters, unless it contains an ARN: a user who approves a role must
-// see its full name.
+// Shorten cuts a text to a number of characters. A text with an ARN may have longestWhole characters, because a
+// user who approves a role must see its full name.
 func Shorten(text string, most int) string {
 	if len(text) <= most {
 		return text

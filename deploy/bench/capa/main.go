@@ -51,7 +51,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 5, "reconciles at a time; 5 is what CAPA has for pools")
 	flag.DurationVar(&o.settle, "settle", 3*time.Second, "time that machines have to start before CAPA looks again; not counted")
 	flag.IntVar(&o.rest, "rest", 2, "passes at rest; the last one is measured")
-	flag.StringVar(&out, "out", "", "directory for the files NAME-apply and NAME-rest: wall, user and system seconds, calls, resident MiB")
+	flag.StringVar(&out, "out", "", "directory in which to write NAME-apply and NAME-rest: wall, user and system seconds, calls, resident MiB (default: write no files)")
 	flag.StringVar(&name, "name", "capa", "NAME of these files")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -18,8 +18,8 @@ func (d *draft) fetchToken(join *userdata.Join, at intent.Path, by string, r kin
 		Endpoint: join.APIServerEndpoint == "", CA: len(join.CACertHashes) == 0 && !join.UnsafeSkipCA,
 	}
 	r.Info(at, "join-token-fetched", fmt.Sprintf("the nodes of %s fetch a join token at boot: %s has none", d.MachinePool, r.Ref),
-		"weir keeps one if the target's configuration has kubeconfigFile, or the command has --kubeconfig; the image needs "+by+", and the instance profile the action ssm:GetParameter. "+
-			"Else write bootstrapToken.token or file under "+at.String()+", or name a Secret in bootstrap.dataSecretName")
+		"weir maintains one if the target's configuration has kubeconfigFile, or the command has --kubeconfig; the image needs "+by+", and the instance profile the action ssm:GetParameter. "+
+			"Otherwise write bootstrapToken.token or file under "+at.String()+", or name a Secret in bootstrap.dataSecretName")
 }
 
 // fetchesBy returns the program that the nodes use to fetch their token. It is curl for nodes with Ignition,

@@ -207,7 +207,7 @@ func (d *draft) checkMerge(s *kinds.AWSManagedMachinePoolSpec, anyForm bool) {
 	at := kinds.BootstrapPath.Join("dataSecretName")
 	switch {
 	case data.Text == "" || family == kinds.FamilyWindows:
-	case family == kinds.FamilyBottlerocket && d.Bootstrap.Kind == "NodeadmConfig": // CheckBootstrapFitsImage reports it
+	case family == kinds.FamilyBottlerocket && d.Bootstrap.Kind == "NodeadmConfig": // package rules reports it
 	case family == kinds.FamilyBottlerocket && d.Bootstrap.Kind == "Secret":
 		if err := userdata.CheckTOML(data.Text); err != nil && !anyForm {
 			d.AtMachinePool.Error(at, "user-data-not-toml", fmt.Sprintf("Bottlerocket reads TOML, but the value of %s is not TOML: %v", d.Bootstrap, err), "write Bottlerocket's settings, such as [settings.kubernetes]; EKS refuses anything else")

@@ -1,11 +1,12 @@
 package kinds
 
-// AWSClusterControllerIdentitySpec is the identity that is the controller's own.
+// AWSClusterControllerIdentitySpec is the identity of the controller itself, without a role. It stands
+// for weir's own credentials.
 type AWSClusterControllerIdentitySpec struct {
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces"`
 }
 
-// AWSClusterRoleIdentitySpec is a role to assume.
+// AWSClusterRoleIdentitySpec is a role that weir assumes for a cluster.
 type AWSClusterRoleIdentitySpec struct {
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces"`
 	RoleARN           string             `json:"roleARN" check:"required,minlen=1"`

@@ -116,7 +116,7 @@ func checkRoleName(r kinds.Reporter, name string) {
 	case strings.HasPrefix(name, "arn:"):
 		r.Error(at, "bad-name", "spec.roleName is an ARN", "write the name alone: what follows the last / of the ARN")
 	default:
-		r.Error(at, "bad-name", fmt.Sprintf("%q is not a valid name for an IAM role", name), "IAM allows up to 64 letters, digits and _ + = , . @ -")
+		r.Error(at, "bad-name", fmt.Sprintf("%q is not a valid name for an IAM role", name), "use 1 to 64 characters: letters, digits and _ + = , . @ -")
 	}
 }
 

@@ -49,7 +49,7 @@ func checkGroupOptions(r kinds.Reporter, g *kinds.GroupOptions) {
 	if g.HealthCheckType != "" {
 		for _, kind := range strings.Split(g.HealthCheckType, ",") {
 			if !slices.Contains(healthChecks, kind) {
-				r.Error(at.Join("healthCheckType"), "bad-enum", fmt.Sprintf("%s cannot be %q", at.Join("healthCheckType"), g.HealthCheckType), "it must be "+kinds.OneOf(healthChecks)+", or several of them with commas and without spaces")
+				r.Error(at.Join("healthCheckType"), "bad-enum", fmt.Sprintf("%s cannot be %q", at.Join("healthCheckType"), g.HealthCheckType), "it must be "+kinds.OneOf(healthChecks)+", or several of them separated by commas, without spaces")
 				break
 			}
 		}

@@ -30,11 +30,10 @@ func eachScalar(n *yaml.Node, p intent.Path, visit func(p intent.Path, value str
 	}
 }
 
-// SecretValues returns the values of the Secrets in a build and the tokens of its KubeadmConfigs. They must
-// not be shown, whatever their source. It omits common words, because masking them would make texts
-// unreadable.
-//
-// A variable without a value appears as ${NAME}, and hints name it.
+// SecretValues returns the values of the Secrets in a build, and the tokens and passwords of its
+// KubeadmConfigs. They must not be shown, whatever their source. It omits common words, because masking them
+// would make texts unreadable. It also omits ${NAME}, which stands for a variable without a value: masking it
+// would hide the name of the variable in the hint.
 func SecretValues(objects []kinds.Object) []string {
 	var out []string
 	add := func(v string) {
