@@ -61,13 +61,14 @@ func reachedAny(held map[string]*model.Fallback) bool {
 // unless that is held to the planned revision.
 func (ps *passState) selectTargets(context.Context) error {
 	ps.targets = ps.partial.leaveOut(ps.batch.Targets, ps.inputs)
-	ps.targets = judge(ps.targets, ps.inputs, ps.plans, ps.reports)
+	ps.targets = judgeFallbacks(ps.targets, ps.inputs, ps.plans, ps.reports)
 	return nil
 }
 
-// judge decides whether targets whose followed commit cannot be rendered are held to the planned
-// revision. The remaining stages treat a target that is not as a target without a render.
-func judge(targets []Desired, inputs []model.Input, plans []*plan.Plan, reports []*plan.Report) []Desired {
+// judgeFallbacks decides which targets whose followed commit cannot be rendered stay at their earlier
+// revision: the targets whose AWS resources fit it. It removes the plans of the others, and later stages treat
+// them as targets without a render. It also reports the pools that stay at an earlier revision.
+func judgeFallbacks(targets []Desired, inputs []model.Input, plans []*plan.Plan, reports []*plan.Report) []Desired {
 	out := targets
 	for i := range targets {
 		h, p := targets[i].Policy.Fallback, plans[i]

@@ -113,9 +113,9 @@ func (l *Loop) SetPace(interval, moving time.Duration) {
 	l.Interval, l.MovingDelay = interval, moving
 }
 
-// listEvery returns the time after which a pass must list everything, even if something is
-// changing: gates may need idle pools more often than the interval.
-func (l *Loop) listEvery() time.Duration {
+// fullReadEvery returns the maximum time between passes that read everything, while something is changing:
+// the interval, or less if a gate depends on idle pools (Batch.Within).
+func (l *Loop) fullReadEvery() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	every := orDefault(l.Interval, DefaultInterval)
@@ -141,7 +141,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	before, began := resting, time.Now()
 	found, listed := resting, began
 	for {
-		look := mayLook(found, time.Since(listed), l.listEvery(), time.Since(began), l.Watchful)
+		look := mayLook(found, time.Since(listed), l.fullReadEvery(), time.Since(began), l.Watchful)
 		found = l.pass(ctx, look)
 		if !look {
 			listed = time.Now() // the interval starts when a pass ends

@@ -100,15 +100,15 @@ func TestWhenAPassMayLookAtWhatMovesAlone(t *testing.T) {
 		running, unsure time.Duration
 		want            bool
 	}{
-		"something moves":                {moving, 30 * time.Second, l.listEvery(), time.Hour, 0, true},
-		"it did something":               {acted, time.Second, l.listEvery(), time.Hour, 0, true},
-		"nothing moves":                  {resting, time.Second, l.listEvery(), time.Hour, 0, false},
-		"the interval is over":           {moving, time.Minute, l.listEvery(), time.Hour, 0, false},
-		"pools are watched":              {moving, 19 * time.Second, watched.listEvery(), time.Hour, 0, true},
-		"pools are watched, and due":     {moving, 20 * time.Second, watched.listEvery(), time.Hour, 0, false},
-		"no interval is set":             {moving, 59 * time.Second, (&Loop{}).listEvery(), time.Hour, 0, true},
-		"a predecessor's calls may come": {moving, time.Second, l.listEvery(), 9 * time.Second, 10 * time.Second, false},
-		"they are over":                  {moving, time.Second, l.listEvery(), 10 * time.Second, 10 * time.Second, true},
+		"something moves":                {moving, 30 * time.Second, l.fullReadEvery(), time.Hour, 0, true},
+		"it did something":               {acted, time.Second, l.fullReadEvery(), time.Hour, 0, true},
+		"nothing moves":                  {resting, time.Second, l.fullReadEvery(), time.Hour, 0, false},
+		"the interval is over":           {moving, time.Minute, l.fullReadEvery(), time.Hour, 0, false},
+		"pools are watched":              {moving, 19 * time.Second, watched.fullReadEvery(), time.Hour, 0, true},
+		"pools are watched, and due":     {moving, 20 * time.Second, watched.fullReadEvery(), time.Hour, 0, false},
+		"no interval is set":             {moving, 59 * time.Second, (&Loop{}).fullReadEvery(), time.Hour, 0, true},
+		"a predecessor's calls may come": {moving, time.Second, l.fullReadEvery(), 9 * time.Second, 10 * time.Second, false},
+		"they are over":                  {moving, time.Second, l.fullReadEvery(), 10 * time.Second, 10 * time.Second, true},
 	} {
 		if got := mayLook(tc.found, tc.listed, tc.every, tc.running, tc.unsure); got != tc.want {
 			t.Errorf("%s: %v", name, got)

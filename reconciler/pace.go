@@ -58,9 +58,10 @@ func paceOf(r *plan.Report) pace {
 // The zero value uses the defaults, without jitter.
 type Rhythm struct{ before pace }
 
-// Wait returns the time to the pass after one with these reports. rests reports whether that pass
-// changed nothing and nothing is changing.
-func (r *Rhythm) Wait(reports []*plan.Report, within, untilSpare time.Duration) (wait time.Duration, rests bool) {
+// Next returns the time from a pass with these reports to the next pass. within limits it (Batch.Within), and
+// untilSpare is the time until AWS's rate limits leave spare reads (Cloud.UntilSpare); zero means no limit.
+// rests reports whether the pass changed nothing and nothing is changing.
+func (r *Rhythm) Next(reports []*plan.Report, within, untilSpare time.Duration) (wait time.Duration, rests bool) {
 	now := resting
 	for _, one := range reports {
 		now = max(now, paceOf(one))

@@ -217,7 +217,7 @@ func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []stri
 		return nil, err
 	}
 	if len(blind) > 0 && len(f.passRoles) == 0 {
-		err = usage("correct the faults above, or name the roles with --pass-role", "%s cannot be rendered, so weir cannot list all roles to pass", advice.Several(blind))
+		err = usage("correct the faults above, or name the roles with --pass-role", "%s cannot be rendered, so weir cannot list all roles to pass", advice.JoinNames(blind))
 	}
 	return roles.Policies(f.wants), err
 }
@@ -267,7 +267,7 @@ func printPolicies(s surroundings, output string, list []iampolicy.RolePolicy) e
 			facts = append(facts, "account "+r.Account, strings.Join(r.Regions, ", "))
 		}
 		if len(r.Targets) > 0 {
-			facts = append(facts, "for "+advice.Several(r.Targets))
+			facts = append(facts, "for "+advice.JoinNames(r.Targets))
 		}
 		p.Heading(titleOf(r), strings.Join(facts, "  "))
 		for _, n := range r.Notes {

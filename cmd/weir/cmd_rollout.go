@@ -59,7 +59,8 @@ func (f *rolloutAsk) on(c *cobra.Command) {
 	outputFlag(c, &f.output, outputText, outputJSON, outputYAML)
 }
 
-func (f *rolloutAsk) ask(c *cobra.Command, s surroundings) (list waves.List, err error) {
+// fetch requests the list of FleetRollouts from the daemon. A response without the list is not from weir.
+func (f *rolloutAsk) fetch(c *cobra.Command, s surroundings) (list waves.List, err error) {
 	d, _, err := s.daemonFor(f.serverFlags, f.file)
 	if err != nil {
 		return list, err
@@ -80,7 +81,7 @@ func rolloutList(s surroundings) *cobra.Command {
 	}
 	f.on(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		list, err := f.ask(c, s)
+		list, err := f.fetch(c, s)
 		if err != nil {
 			return err
 		}
@@ -138,7 +139,7 @@ func rolloutShow(s surroundings) *cobra.Command {
 	f.on(c)
 	c.ValidArgsFunction = completeRollouts(s, &f.file, &f.serverFlags)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		list, err := f.ask(c, s)
+		list, err := f.fetch(c, s)
 		if err != nil {
 			return err
 		}

@@ -195,7 +195,7 @@ func (v validation) print(s surroundings, verbose bool) {
 	for _, f := range v.Diagnostics {
 		p.Diagnostics(diag.List{f.Diagnostic})
 		if len(v.Paths) > 1 && len(f.Paths) > 1 {
-			fmt.Fprintf(s.stdout, "    in %s\n", wording.Clean(advice.Several(f.Paths)))
+			fmt.Fprintf(s.stdout, "    in %s\n", wording.Clean(advice.JoinNames(f.Paths)))
 		}
 	}
 	if verbose {

@@ -51,7 +51,7 @@ func runMembers(ctx context.Context, s surroundings, dir string, n int) (err err
 	var all []*daemonProcess
 	defer func() { stopAll(all) }()
 	for _, m := range list {
-		p, err := start(m)
+		p, err := startMember(m)
 		if err != nil {
 			return err
 		}
@@ -67,8 +67,9 @@ func runMembers(ctx context.Context, s surroundings, dir string, n int) (err err
 	return nil
 }
 
-// start starts a member. Only this process ends it.
-func start(m demo.Member) (*daemonProcess, error) {
+// startMember starts a daemon in a process group of its own, so that Ctrl-C in the terminal does not reach the
+// daemon directly. This process passes the signal on.
+func startMember(m demo.Member) (*daemonProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("start member: %w", err)

@@ -137,7 +137,7 @@ func (f *importFlags) plan(c *cobra.Command, s surroundings, dir string, key age
 
 // judge refuses pools based on their part of the plan, and reports whether it refused any.
 func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err error) {
-	j := &judgement{pools: pools, over: map[*importer.Pool]bool{}}
+	j := &judgement{pools: pools, refused: map[*importer.Pool]bool{}}
 	other := j.faults(r.Diagnostics)
 	if r.Plan != nil {
 		for i := range r.Plan.Steps {
@@ -145,7 +145,7 @@ func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err e
 		}
 	}
 	switch {
-	case len(j.over) > 0:
+	case len(j.refused) > 0:
 		return true, nil
 	case len(other) > 0:
 		return false, fmt.Errorf("plan the imported manifests: %w", errors.Join(other...))
@@ -155,33 +155,34 @@ func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err e
 	return false, nil
 }
 
-// judgement is the state of judging pools. over contains refused pools: if such a pool is written
-// differently from now on, the plan no longer describes it.
+// judgement finds pools whose manifests weir cannot use. refused contains the pools that it has refused: the plan
+// was made with their manifests, so the caller plans again without them.
 type judgement struct {
-	pools map[string]*importer.Pool
-	over  map[*importer.Pool]bool
+	pools   map[string]*importer.Pool
+	refused map[*importer.Pool]bool
 }
 
+// refuse refuses a pool for a reason. It changes nothing for a pool that is refused already.
 func (j *judgement) refuse(p *importer.Pool, why string) {
-	if p.State != importer.Refused && !j.over[p] {
-		*p, j.over[p] = p.Refuse(why), true
+	if p.State != importer.Refused && !j.refused[p] {
+		*p, j.refused[p] = p.Refuse(why), true
 	}
 }
 
-// faults refuses the pools that errors are about, and returns the other errors.
-func (j *judgement) faults(found diag.List) (other []error) {
-	for _, d := range found {
+// faults refuses the pools whose manifests have errors, and returns the errors of no pool.
+func (j *judgement) faults(diagnostics diag.List) (other []error) {
+	for _, d := range diagnostics {
 		if d.Severity != diag.Error {
 			continue
 		}
-		found := false
+		matched := false
 		for _, p := range j.pools {
-			if p.State == importer.Refused || strings.HasSuffix(filepath.ToSlash(d.File), "/"+p.File) || strings.HasSuffix(d.Object, " default/"+p.Key) {
-				found = found || p.State != importer.Refused
+			if strings.HasSuffix(filepath.ToSlash(d.File), "/"+p.File) || strings.HasSuffix(d.Object, " default/"+p.Key) {
+				matched = true
 				j.refuse(p, "its manifests would not be valid: "+d.Summary)
 			}
 		}
-		if !found {
+		if !matched {
 			other = append(other, errors.New(d.Summary))
 		}
 	}
@@ -192,7 +193,7 @@ func (j *judgement) faults(found diag.List) (other []error) {
 // the step as a conversion.
 func (j *judgement) step(st *step.Step, of *plan.Plan) {
 	p := j.pools[st.Pool]
-	if st.Verb == step.Adopt || p == nil || p.State == importer.Refused || j.over[p] {
+	if st.Verb == step.Adopt || p == nil || p.State == importer.Refused || j.refused[p] {
 		return
 	}
 	makesOwn := st.Verb == step.Create && st.Resource == step.LaunchTemplate && p.Owned

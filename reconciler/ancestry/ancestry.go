@@ -165,14 +165,17 @@ func (b *Tracker) set(id string, r record) {
 	}
 }
 
-// Found notes that a read of the repository, which started at began, found a revision. It detects a branch
-// that was reset, even while weir was not running.
-func (l *Line) Found(began time.Time, revision string) {
+// RecordHead records the commit that a read of the repository, started at began, found as the branch's head. It
+// also records the commits that a reset of the branch has lost, even if weir was not running at the time, and
+// wakes the passes that wait for this read.
+func (l *Line) RecordHead(began time.Time, revision string) {
 	b := l.tracker
 	b.mu.Lock()
 	r := b.of(l.id)
 	last := r.Heads[l.name]
-	from, left := []string{last, l.head}, r.Left // another member may have seen a later commit, or this one may have
+	// The two commits can differ: another member may have recorded a later one, or the commit that this member
+	// read was not recorded.
+	from, left := []string{last, l.head}, r.Left
 	if l.named {
 		left = nil
 	}

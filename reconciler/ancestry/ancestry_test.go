@@ -65,7 +65,7 @@ func (b *bench) follow(name, mirror string, ref source.Ref) (*Line, *source.Git)
 	b.mirror = mirror
 	var line *Line
 	git, err := source.New(source.Config{Name: name, URL: b.repo.URL(), Ref: ref, Dir: mirror}, source.Options{
-		Found: func(began time.Time, revision string) { line.Found(began, revision) },
+		Found: func(began time.Time, revision string) { line.RecordHead(began, revision) },
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -289,7 +289,7 @@ func TestSourcesThatAreGone(t *testing.T) {
 	for i := range 50 {
 		other := b.tracker.Line(fmt.Sprint("other-", i), "s", b.git, func() {}, time.Now)
 		b.tracker.Follow([]*Line{dev, other})
-		other.Found(time.Now(), one)
+		other.RecordHead(time.Now(), one)
 		b.tracker.Lift(other.ID(), []string{two})
 	}
 	b.tracker.Follow([]*Line{dev})

@@ -285,7 +285,7 @@ func TestLostCommitsAreWrittenOnce(t *testing.T) {
 		all[i] = fmt.Sprintf("%08x%032d", i, 0)
 	}
 	b.line.git = lossy{b.git, all}
-	b.line.Found(time.Now(), two)
+	b.line.RecordHead(time.Now(), two)
 	if got := b.line.lost(); len(got) != mostLost || got[0] != all[0][:nameLength] {
 		t.Errorf("%d commits are kept, the first is %s", len(got), got[0])
 	}

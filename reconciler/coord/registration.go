@@ -61,7 +61,8 @@ func (r *registration) count() int {
 	return 0
 }
 
-// end ends the session and all leases at once. The engine may report the session as alive until its lease has
+// end ends the session and all leases of this member at once, and sends the event Lost. It does nothing without a
+// session. The engine may report the session as alive until its lease has
 // expired.
 func (r *registration) end() {
 	r.mu.Lock()

@@ -14,9 +14,9 @@ type Base struct {
 	revisions []Revision
 }
 
-// Base remembers the last composition and returns the same value as long as nothing has changed
-// since the last call. The caller of Compose calls it. A source with targets that are behind keeps
-// its earlier state. Base returns nil until every source has been composed.
+// Base returns the last composition, for reviews of pull requests and drafts. It returns the same value as long
+// as nothing has changed since the last call. The caller of Compose calls it. A source whose renders are not
+// finished keeps its earlier state. Base returns nil until every source has been composed.
 func (f *Fleet) Base(views map[string]View) *Base {
 	next := &Base{fleet: f.forReview(buildsOf(f.renders)), views: maps.Clone(views), revisions: slices.Clone(f.revisions)}
 	for source, behind := range f.behind {

@@ -41,7 +41,7 @@ func compute(in model.Input) (plan *Plan, needs observed.Needs) {
 		c.Take(c.planner(nil, "").PlanShared(s))
 	}
 	for i := range in.Set.Pools {
-		c.pool(&in.Set.Pools[i])
+		c.addPool(&in.Set.Pools[i])
 	}
 	c.launchConfigDefaults()
 	c.needLaunchTimes()
@@ -96,8 +96,9 @@ func (c *computation) planner(pool *model.PoolPlan, hold step.Hold) template.Pla
 	}
 }
 
-// pool plans one pool.
-func (c *computation) pool(pool *intent.Pool) {
+// addPool plans one pool and adds the result. A pool that a FleetRollout governs is always reported to it, even
+// if it could not be planned.
+func (c *computation) addPool(pool *intent.Pool) {
 	p := c.pools.Of(pool.Key)
 	if !c.in.Policy.Adoption.Skips(pool) {
 		r := planPool(c.planner(p, c.in.HoldOf(pool)), pool)
@@ -113,7 +114,7 @@ func (c *computation) pool(pool *intent.Pool) {
 		c.Take(r)
 	}
 	if _, is := c.in.Policy.Gates.Rollouts[pool.Key.String()]; is && p.Governed == nil {
-		g := model.NewGoverned(c.in, pool) // without a hash, so weir rolls it to no version
+		g := model.NewGoverned(c.in, pool) // without a hash: the FleetRollout cannot roll it to a version
 		g.Fault, p.Governed = p.Fault, &g
 	}
 }

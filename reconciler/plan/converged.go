@@ -133,7 +133,7 @@ func (f findings) ready(in model.Input, s *PoolStatus, pool *intent.Pool, moving
 
 // progress describes the changes that AWS has not finished yet.
 func (s *PoolStatus) progress(in model.Input, pool *intent.Pool, left model.Outstanding) (reason, message string) {
-	text, n := launch.Pending(in, pool), s.Nodegroup
+	text, n := launch.PendingReason(in, pool), s.Nodegroup
 	switch {
 	case text != "":
 		return launch.ReasonPending, text

@@ -40,7 +40,7 @@ func TestLateMachinesSayWhatTheyWaitFor(t *testing.T) {
 		in := model.Input{Now: began.Add(c.after), State: &observed.State{
 			Groups: map[string]observed.Group{g.Name: g}, Launches: map[string]observed.Launches{g.Name: {Since: began}}, Hooks: map[string]observed.GroupHooks{g.Name: {Hooks: c.hooks}},
 		}}
-		if got := launch.Pending(in, &pool); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+		if got := launch.PendingReason(in, &pool); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

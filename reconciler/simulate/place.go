@@ -257,7 +257,7 @@ const (
 // schedule sets the next pass of a place: the time at which a loop would start it, but it skips passes that
 // would see the same as this one. It still counts their calls.
 func (w *staging) schedule(p *place, reports []*plan.Report, now time.Time) {
-	wait, rests := p.rhythm.Wait(reports, 0, p.cloud.UntilSpare())
+	wait, rests := p.rhythm.Next(reports, 0, p.cloud.UntilSpare())
 	acted := slices.ContainsFunc(reports, func(r *plan.Report) bool {
 		return slices.ContainsFunc(r.Outcomes, func(o step.Outcome) bool { return o.Status == step.Done })
 	})

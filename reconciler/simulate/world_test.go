@@ -127,7 +127,7 @@ func (f *fleet) apply(targets ...reconciler.Desired) {
 		if done {
 			return
 		}
-		wait, _ := f.rhythm.Wait(reports, 0, f.cloud.UntilSpare())
+		wait, _ := f.rhythm.Next(reports, 0, f.cloud.UntilSpare())
 		f.clock.Advance(wait)
 	}
 	f.t.Fatalf("the rollout has not ended after %s: %s", f.clock.Now().Sub(f.began), f.last)

@@ -27,8 +27,8 @@ func (v groupChecks) missing(ctx context.Context) {
 	}
 }
 
-// lateAnswers sends a heartbeat and an answer for a machine that waits for no action of a hook. It deletes
-// the hook at once, because a machine that ends would wait for it.
+// lateAnswers checks which error AWS returns for a heartbeat and for a completed action of a machine that no
+// hook keeps waiting. It deletes its hook at once, because a terminating machine would wait for it.
 func (v groupChecks) lateAnswers(ctx context.Context, group string, g types.AutoScalingGroup) {
 	const about = "lifecycle-action-gone"
 	v.Progress("answering a lifecycle hook that nothing waits for")

@@ -17,7 +17,7 @@ import (
 // OwnedGroups reads the groups with the owner's tag. A page may be short or empty although further pages
 // follow.
 func (r *Reader) OwnedGroups(ctx context.Context, owner string) (map[string]observed.Group, error) {
-	list := r.owned.groups.list(r.Now())
+	list := r.owned.groups.startList(r.Now())
 	found, err := r.groups(ctx, list, &autoscaling.DescribeAutoScalingGroupsInput{
 		Filters: []types.Filter{{Name: aws.String("tag:" + observed.TagOwner), Values: []string{owner}}},
 	})

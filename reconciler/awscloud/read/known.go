@@ -10,13 +10,13 @@ import (
 // nearly all elements are the same in the next list, in the same order, and the values never change. The
 // zero value is empty.
 type known[T any] struct {
-	mu   sync.Mutex
-	last elements[T]
-	anew time.Time // time of the last list that was read without the remembered values
-	// pieces counts the elements that were read one by one since then. quiet says that the last list had
-	// none.
-	pieces int
-	quiet  bool
+	mu        sync.Mutex
+	last      elements[T]
+	renewedAt time.Time // time of the last list that was read without the remembered values
+	// scannedSince counts the elements that were read one by one since then. lastUnchanged reports whether the
+	// last list had none.
+	scannedSince  int
+	lastUnchanged bool
 }
 
 // Values that survive individually from a time of many allocations keep much memory from being freed. So
@@ -49,13 +49,15 @@ type list[T any] struct {
 	scanned      int
 }
 
-func (k *known[T]) list(now time.Time) *list[T] {
+// startList starts the reading of a list with the remembered values. Without them, everything is read again:
+// every renew, and once nothing changes after most elements were read one by one (see renew).
+func (k *known[T]) startList(now time.Time) *list[T] {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	n := len(k.last.all)
 	l := &list[T]{of: k, here: elements[T]{make([]element[T], 0, n), make(map[uint64]int, n)}}
-	if l.fresh = now.Sub(k.anew) >= renew || k.quiet && 2*k.pieces > n; l.fresh {
-		k.anew = now
+	if l.fresh = now.Sub(k.renewedAt) >= renew || k.lastUnchanged && 2*k.scannedSince > n; l.fresh {
+		k.renewedAt = now
 	} else {
 		l.before = k.last
 	}
@@ -69,9 +71,9 @@ func (l *list[T]) complete() {
 	defer l.of.mu.Unlock()
 	k := l.of
 	if k.last = l.here; l.fresh {
-		k.pieces, k.quiet = 0, false
+		k.scannedSince, k.lastUnchanged = 0, false
 	} else {
-		k.pieces, k.quiet = k.pieces+l.scanned, l.scanned == 0
+		k.scannedSince, k.lastUnchanged = k.scannedSince+l.scanned, l.scanned == 0
 	}
 }
 

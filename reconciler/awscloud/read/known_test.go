@@ -20,7 +20,7 @@ func TestKnownElementsAreNotReadAgain(t *testing.T) {
 	now := time.Now()
 	read := func(groups string, whole bool) []*observed.Group {
 		t.Helper()
-		l, body := k.list(now), []byte(groupsPageOf(groups))
+		l, body := k.startList(now), []byte(groupsPageOf(groups))
 		got, _, err := scanGroups(body, l)
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +76,7 @@ func TestWhatWasReadInPiecesIsReadAgainOnce(t *testing.T) {
 		for i := range n {
 			fmt.Fprintf(&groups, "<member><AutoScalingGroupName>g%d</AutoScalingGroupName></member>", i)
 		}
-		l := k.list(now)
+		l := k.startList(now)
 		got, _, err := scanGroups([]byte(groupsPageOf(groups.String())), l)
 		if err != nil || len(got) != n {
 			t.Fatal(len(got), err)
@@ -125,7 +125,7 @@ func BenchmarkScanKnownGroups(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		l := k.list(time.Time{})
+		l := k.startList(time.Time{})
 		if _, _, err := scanGroups(body, l); err != nil {
 			b.Fatal(err)
 		}

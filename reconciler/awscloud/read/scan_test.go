@@ -193,7 +193,7 @@ func FuzzPages(f *testing.F) {
 		}
 		var k known[observed.Group]
 		for range 2 { // once anew, and once as they are known
-			l := k.list(time.Time{})
+			l := k.startList(time.Time{})
 			again, token, errAgain := scanGroups(body, l)
 			if (err == nil) != (errAgain == nil) || err == nil && (token != next || !cmp.Equal(groups, again)) {
 				t.Fatalf("%+v, %q, %v; with what is known %+v, %q, %v", groups, next, err, again, token, errAgain)

@@ -17,7 +17,7 @@ import (
 
 // OwnedTemplates reads the launch templates with the owner's tag, without their versions.
 func (r *Reader) OwnedTemplates(ctx context.Context, owner string) (map[string]observed.Template, error) {
-	list := r.owned.templates.list(r.Now())
+	list := r.owned.templates.startList(r.Now())
 	found, err := r.templates(ctx, list, &ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatesPage), Filters: []types.Filter{filter("tag:"+observed.TagOwner, owner)}})
 	if err == nil {
 		list.complete()

@@ -26,8 +26,9 @@ type before struct {
 // earlier returns the versions that a group had before the wanted version, most frequent among its
 // machines first. The group's own setting is not a reliable source: AWS sets it when a refresh
 // succeeds, and all machines may run something else by then. It decides only between equally
-// frequent versions, and for a group without machines.
-func (l launching) earlier(set bool) []rollout.Version {
+// frequent versions, and for a group without machines. groupHasWanted reports whether the group is already
+// set to the wanted version. A stopped FleetRollout may return the group to one of the versions.
+func (l launching) earlier(groupHasWanted bool) []rollout.Version {
 	var all []before
 	find := func(ref observed.TemplateRef) *before {
 		t := l.templateOf(ref.Name)
@@ -41,7 +42,7 @@ func (l launching) earlier(set bool) []rollout.Version {
 		}
 		return &all[i]
 	}
-	if !set {
+	if !groupHasWanted {
 		if b := find(l.have.Template); b != nil {
 			b.set = true
 		}

@@ -32,7 +32,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		return
 	}
 	c.OneVPC(pool, subnets)
-	c.drains(pool)
+	c.checkDrainer(pool)
 	have, found := c.find(pool)
 	made := c.Fork()
 	version, ok := made.Plan(pool, want, c.In.InUse(have))

@@ -134,9 +134,9 @@ func hookChange(pool *intent.Pool, field string, from, to any) step.Change {
 	return ch
 }
 
-// drains refuses a drainer that cannot work: machines would wait for it forever, or lose their pods
+// checkDrainer refuses a drainer that cannot work: machines would wait for it forever, or lose their pods
 // because another cluster has no node for them.
-func (c Planner) drains(pool *intent.Pool) {
+func (c Planner) checkDrainer(pool *intent.Pool) {
 	if pool.Group.Drainer == nil {
 		return
 	}

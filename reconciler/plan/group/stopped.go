@@ -21,7 +21,7 @@ func (l launching) wantedFields() []rollout.Field {
 // change may name: wantedFields, the lines of the user data, and the forms of earlier releases. So a
 // change that a FleetRollout stopped is not rolled out again as part of another commit.
 func (l launching) searchedFields() []rollout.Field {
-	out := append(l.wantedFields(), l.planner.Fields().Values(l.version)...)
+	out := append(l.wantedFields(), l.planner.Fields().UserDataFields(l.version)...)
 	if policy := l.pool.Group.MixedInstancesPolicy; policy != nil { // records of earlier releases contain whole overrides
 		for _, o := range policy.Overrides {
 			out = append(out, l.planner.Fields().Field(overrides, "mixedInstancesPolicy.overrides", o))

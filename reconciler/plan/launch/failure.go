@@ -70,9 +70,9 @@ func Failure(in model.Input, pool *intent.Pool) (text, cause string) {
 	return "", ""
 }
 
-// Pending explains what machines of a pool wait for that have been starting for at least
-// PendingLate.
-func Pending(in model.Input, pool *intent.Pool) string {
+// PendingReason explains why machines of a pool are still not in service at least PendingLate after their
+// launch. It returns an empty text if no machine is that late.
+func PendingReason(in model.Input, pool *intent.Pool) string {
 	for _, name := range in.GroupsOf(pool) {
 		g, since := in.State.Groups[name], in.State.Launches[name].Since
 		if since.IsZero() || in.Now.Sub(since) < PendingLate {

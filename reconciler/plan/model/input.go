@@ -159,6 +159,7 @@ type Prune struct {
 	Silent  bool
 	// Percent limits deletions to a percentage of the pools that the target owns in AWS, rounded
 	// down but at least 1. If Percent is 0, Count is the limit.
+	// If both are 0, DefaultPrunePercent applies.
 	Percent int
 	Count   int
 	// Allowed is the set of pools ("namespace/name") that the commit's trailer allows to delete

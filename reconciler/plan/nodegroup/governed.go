@@ -28,7 +28,7 @@ func (c Planner) wayOf(w wantNodegroup) model.Way {
 		}
 		return w.hashOf(body)
 	}, func() []rollout.Field {
-		out := append(c.fields(w), c.Fields().Values(w.version)...)
+		out := append(c.fields(w), c.Fields().UserDataFields(w.version)...)
 		for _, t := range w.instanceTypes() {
 			out = append(out, c.Fields().Field("nodegroup.instanceType"+rollout.List, "instanceType", t)) // records of earlier releases use this key
 		}

@@ -40,22 +40,23 @@ func (f Fields) WantedFields(pool *intent.Pool, w Version) []rollout.Field {
 	return f.fields(pool, w.Content(w.want))
 }
 
-// Whole returns one field for the exact user data, nil if weir does not write it.
-func (f Fields) Whole(w Version) []rollout.Field {
+// WholeUserData returns one field for the exact user data, nil if weir does not write it.
+func (f Fields) WholeUserData(w Version) []rollout.Field {
 	if w.want == nil {
 		return nil
 	}
 	return []rollout.Field{f.Field("whole", "userData", content.Decoded(w.Content(w.want).UserData))}
 }
 
-// Values returns Whole and a field for each line. weir searches them for a stopped change. Lines
-// are included even if user data contains a secret, although such a change is recorded only as a
-// whole. So a changed secret next to a stopped line does not lift the stop.
-func (f Fields) Values(w Version) []rollout.Field {
+// UserDataFields returns the wanted user data as a whole (see WholeUserData) and line by line, and the
+// instance type under the key of earlier releases. A search for a stopped change needs them besides
+// WantedFields. Lines are included even if user data contains a secret, although such a change is recorded
+// only as a whole. So a changed secret next to a stopped line does not lift the stop.
+func (f Fields) UserDataFields(w Version) []rollout.Field {
 	if w.want == nil {
 		return nil
 	}
-	out := append(f.Whole(w), f.userDataFields(content.Decoded(w.Content(w.want).UserData))...)
+	out := append(f.WholeUserData(w), f.userDataFields(content.Decoded(w.Content(w.want).UserData))...)
 	if kind := w.Content(w.want).InstanceType; kind != "" {
 		out = append(out, f.Field("InstanceType", "instanceType", kind)) // records of earlier releases use this key
 	}
@@ -71,7 +72,7 @@ func (f Fields) UserDataChange(w Version, t observed.Template, number int64) []r
 	if w.want == nil || !read || content.Decoded(v.Data.UserData) == content.Decoded(w.Content(w.want).UserData) {
 		return nil
 	}
-	return f.Whole(w)
+	return f.WholeUserData(w)
 }
 
 // InstanceTypes is the key of a pool's instance types, wherever the manifests name them. A type

@@ -54,8 +54,9 @@ func DidYouMeanPool(name string, pools []string, rest string) string {
 	return DidYouMean(name, pools, rest)
 }
 
-// Several joins names. Of many names, it includes only the first ones.
-func Several(names []string) string {
+// JoinNames joins names with commas. Of more than six names, it lists the first five and the number of the
+// others.
+func JoinNames(names []string) string {
 	const most = 5
 	if len(names) <= most+1 {
 		return strings.Join(names, ", ")

@@ -140,7 +140,7 @@ func (c *conductor) compose(ctx context.Context) error {
 		}
 	}
 	c.loss() // even if every pass waits for AWS
-	c.passes.pass(now, all)
+	c.passes.update(now, all)
 	return nil
 }
 
@@ -251,7 +251,7 @@ func (c *conductor) replay(sources map[string]bool) {
 	if len(sources) == 0 {
 		return
 	}
-	c.passes.handAgain(func(r *plan.Report) {
+	c.passes.replayReports(func(r *plan.Report) {
 		if sources[r.Source] {
 			c.publisher.report(context.Background(), r)
 		}

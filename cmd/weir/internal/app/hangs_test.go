@@ -25,7 +25,7 @@ func TestAPassThatHangsIsNoProgress(t *testing.T) {
 	p := &passes{passesOptions: passesOptions{accounts: accounts.New(accounts.Options{})}, loops: loops{of: map[reconciler.ScopeKey]*loop{key: l}}}
 	goes := func(what, place string, after time.Duration, want bool) {
 		t.Helper()
-		if got := p.goesOn(place, time.Now().Add(after)); got != want {
+		if got := p.progresses(place, time.Now().Add(after)); got != want {
 			t.Errorf("%s: progress %t", what, got)
 		}
 	}

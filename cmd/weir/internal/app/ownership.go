@@ -175,8 +175,8 @@ func (p *passes) use(key reconciler.ScopeKey) (l *coord.Lease, done func(), ok b
 // noAnswer is the time without a response from AWS after which a pass counts as stuck.
 const noAnswer = 15 * time.Second
 
-// goesOn reports whether no pass of an account and region is stuck.
-func (p *passes) goesOn(place string, now time.Time) bool {
+// progresses reports whether no pass of an account and region is stuck.
+func (p *passes) progresses(place string, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, l := range p.loops.of {

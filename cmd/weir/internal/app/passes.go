@@ -96,9 +96,9 @@ func (p *passes) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// pass makes the loops pass over a composition: over all scopes, or over scopes whose desired resources
-// have changed.
-func (p *passes) pass(c *fleet.Composition, all bool) {
+// update stores a new composition. It starts loops for new scopes, and wakes the loops of scopes whose desired
+// resources have changed, or of all scopes. It removes loops of scopes that are gone, unless a pass is running.
+func (p *passes) update(c *fleet.Composition, all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before, known := p.memory.batches, p.memory.conditions
@@ -309,8 +309,9 @@ func (p *passes) read(f func(*memory)) {
 	f(&p.memory)
 }
 
-// handAgain passes on the last reports again, while no pass passes on another one.
-func (p *passes) handAgain(to func(*plan.Report)) {
+// replayReports calls to with the last report of every target, for a receiver that has missed them. It holds
+// handing, so that no pass delivers a newer report meanwhile.
+func (p *passes) replayReports(to func(*plan.Report)) {
 	p.handing.Lock()
 	defer p.handing.Unlock()
 	var reports []*plan.Report

@@ -117,7 +117,7 @@ func (a *peers) watchKey(l *coord.Lease) {
 	look := time.NewTicker(progressEvery)
 	defer look.Stop()
 	for {
-		if a.goesOn(l.Owner.Key, time.Now()) {
+		if a.progresses(l.Owner.Key, time.Now()) {
 			l.Progress()
 		}
 		select {
@@ -128,11 +128,12 @@ func (a *peers) watchKey(l *coord.Lease) {
 	}
 }
 
-// goesOn reports whether the work on a key makes progress. If it does not, another member may have better
+// progresses reports whether the work under the lease of a key makes progress: reading a source, or passes in an
+// account and region. Without progress this member gives up the lease, because another member may have better
 // connectivity.
-func (a *peers) goesOn(key string, now time.Time) bool {
+func (a *peers) progresses(key string, now time.Time) bool {
 	if !membership.IsSource(key) {
-		return a.passes.goesOn(key, now) && a.upToDate(key)
+		return a.passes.progresses(key, now) && a.upToDate(key)
 	}
 	for _, f := range a.now.followers() {
 		if f.Key() == key && !f.Reads() {

@@ -53,7 +53,7 @@ func TestWhoCannotReadASourceMakesNoProgressWithIt(t *testing.T) {
 	goes := func(want bool) {
 		t.Helper()
 		eventually(t, "progress", func() string {
-			if got := a.peers.goesOn(s.source(), time.Now()); got != want {
+			if got := a.peers.progresses(s.source(), time.Now()); got != want {
 				return fmt.Sprint("progress: ", got)
 			}
 			return ""
@@ -80,7 +80,7 @@ func TestWhoCannotFetchTheHeadMakesNoProgress(t *testing.T) {
 	goes := func(want bool) {
 		t.Helper()
 		eventually(t, "progress", func() string {
-			if got := b.peers.goesOn(s.scope(), time.Now()); got != want {
+			if got := b.peers.progresses(s.scope(), time.Now()); got != want {
 				return fmt.Sprint("progress: ", got)
 			}
 			return ""

@@ -11,8 +11,9 @@ import (
 // with this, and the request needs no signature.
 const callsPath = "/_calls"
 
-// withCalls answers callsPath, and passes all other requests to next.
-func withCalls(aws *awsemu.Server, next http.Handler) http.Handler {
+// withCallCounts serves the number of calls of each AWS operation as JSON at callsPath, and passes all other
+// requests to next.
+func withCallCounts(aws *awsemu.Server, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != callsPath {
 			next.ServeHTTP(w, r)

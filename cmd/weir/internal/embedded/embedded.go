@@ -89,7 +89,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		}
 		handler = file
 	}
-	handler = withCalls(emu, handler)
+	handler = withCallCounts(emu, handler)
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", o.Listen)
 	if err != nil {

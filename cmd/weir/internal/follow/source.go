@@ -83,7 +83,7 @@ func open(s config.Source, o Options) (*Source, error) {
 	var line *ancestry.Line
 	git, err := source.New(c, source.Options{
 		Rand:   o.Rand,
-		Found:  func(began time.Time, revision string) { line.Found(began, revision) },
+		Found:  func(began time.Time, revision string) { line.RecordHead(began, revision) },
 		Logger: o.Listeners.Logger, Fetched: func(took time.Duration, err error) {
 			o.Metrics.Fetch(s.Name, took, time.Now(), err)
 			o.Tracing.Past(context.Background(), "fetch", took, err, "source", s.Name)

@@ -24,7 +24,7 @@ func hintBelow(list diag.List, dir string, shown string, pools int) diag.List {
 	if len(found) == 0 {
 		return list
 	}
-	detail := "weir does not search the directories below. These have manifests: " + advice.Several(found) + "; give these, one by one."
+	detail := "weir does not search the directories below. These have manifests: " + advice.JoinNames(found) + "; give these, one by one."
 	if missing >= 0 {
 		list[missing].Detail = detail
 		return list
