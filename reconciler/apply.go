@@ -141,13 +141,16 @@ func (a *applier) runStep(ctx context.Context, r *plan.Report, st step.Step, mad
 	}
 	if err != nil {
 		out.Err = asError(err)
-		out.Status = step.Failed
+		log = log.With("error", out.Err, "kind", string(out.Err.Kind))
 		if out.Err.Kind == observed.Busy || out.Err.Kind == observed.Fenced || ctx.Err() != nil {
 			// Somebody else's change is in progress, another weir may be the owner, or the process
 			// ends before AWS has answered. The next pass reads again.
 			out.Status = step.Skipped
+			log.Warn("step not done, the next pass tries again")
+			return out
 		}
-		log.Error("step failed", "error", out.Err, "kind", string(out.Err.Kind))
+		out.Status = step.Failed
+		log.Error("step failed")
 		return out
 	}
 	log.Info("step done", "reason", st.Reason)

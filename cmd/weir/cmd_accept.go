@@ -53,7 +53,7 @@ func acceptCommand(s surroundings) *cobra.Command {
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if flags.address != "" && flags.config != "" {
-			return usage("use only one of them", "--address and --config both choose the daemon")
+			return usage("use only one of them", "--server and --config both choose the daemon")
 		}
 		var cfg *config.Config
 		if flags.config != "" {

@@ -145,7 +145,7 @@ func printed(s surroundings, output string, before error, v any) error {
 // filter validates the flags, and returns their filter.
 func (f *historyFlags) filter(names []string, now time.Time) (history.Filter, error) {
 	if f.address != "" && f.config != "" {
-		return history.Filter{}, usage("use only one of them", "--address and --config both choose the daemon")
+		return history.Filter{}, usage("use only one of them", "--server and --config both choose the daemon")
 	}
 	if f.limit < 1 || f.limit > history.MaxLimit {
 		return history.Filter{}, usage(fmt.Sprintf("it is a number from 1 to %d", history.MaxLimit), "--limit cannot be %d", f.limit)

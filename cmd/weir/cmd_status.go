@@ -208,9 +208,9 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 	}
 	switch {
 	case server.address != "" && reading != "":
-		return standing{}, usage("use only one of them", "%s reads AWS, and --address asks a daemon", reading)
+		return standing{}, usage("use only one of them", "%s reads AWS, and --server asks a daemon", reading)
 	case server.address != "" && flags.config != "":
-		return standing{}, usage("use only one of them", "--address and --config both choose the daemon")
+		return standing{}, usage("use only one of them", "--server and --config both choose the daemon")
 	case server.address != "":
 		return s.askServer(ctx, server, nil, args)
 	case flags.config != "" && reading != "":

@@ -38,7 +38,7 @@ type direct func(*gates.Recorder, gates.Daemon, gates.Request) (gates.Answer, er
 // send sends a command to the daemon. If none runs, it executes the command in the state directory.
 func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r gates.Request, alone direct) (gates.Answer, error) {
 	if f.address != "" && f.config != "" {
-		return gates.Answer{}, usage("use only one of them", "--address and --config both choose the daemon")
+		return gates.Answer{}, usage("use only one of them", "--server and --config both choose the daemon")
 	}
 	r.By = client.LocalUser()
 	var cfg *config.Config
