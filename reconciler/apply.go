@@ -118,6 +118,13 @@ func optional(st step.Step, err *observed.Error) bool {
 	return st.Verb == step.PruneVersion && err != nil && (err.Kind == observed.Denied || err.Kind == observed.Invalid)
 }
 
+// The messages of log records about a step, for a caller that shows them in another form.
+const (
+	StepDone    = "step done"
+	StepSkipped = "step not done, a later pass tries again"
+	StepFailed  = "step failed"
+)
+
 // runStep executes a step, logs it and returns its outcome. If the pass is interrupted meanwhile, it
 // still waits for AWS's answer; if the daemon ends, for at most LastCall. The outcome is Skipped if the
 // next pass decides again about the step. If the step makes a template or version, made gets its
@@ -146,14 +153,14 @@ func (a *applier) runStep(ctx context.Context, r *plan.Report, st step.Step, mad
 			// Somebody else's change is in progress, another weir may be the owner, or the process
 			// ends before AWS has answered. The next pass reads again.
 			out.Status = step.Skipped
-			log.Warn("step not done, the next pass tries again")
+			log.Warn(StepSkipped)
 			return out
 		}
 		out.Status = step.Failed
-		log.Error("step failed")
+		log.Error(StepFailed)
 		return out
 	}
-	log.Info("step done", "reason", st.Reason)
+	log.Info(StepDone, "reason", st.Reason)
 	if res.Template.Name != "" {
 		made.Add(st.Do, res.Template)
 	}

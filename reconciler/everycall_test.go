@@ -119,13 +119,13 @@ func chapters(t testing.TB, subnets []string) []chapter {
 // struck are the ways in which a call goes wrong: once, or from there on, as when
 // the process is stopped. A process that is stopped after a call leaves in AWS what one
 // leaves that is stopped before the next call, and reads leave nothing: so a process is
-// stopped before every other write of a kind and before every other of the last reads that follow each
-// other. The answer to every third write of a kind is lost. The first call of each kind is always included. With WEIR_SOAK all goes
+// stopped before each write and before the last of reads that follow each other. The answer
+// to every other write of a kind is lost, the first one included. With WEIR_SOAK all goes
 // wrong in every way.
 func struck(c awsemu.Call, beforeRead bool, nth, index int) map[string][]awsemu.Fault {
 	stop := awsemu.Fault{Kind: awsemu.CutBefore, After: index, Times: -1}
 	out := map[string][]awsemu.Fault{}
-	if (c.Write || !beforeRead) && sampled(2, nth) || soaking() {
+	if c.Write || !beforeRead || soaking() {
 		out["stopped before"] = []awsemu.Fault{stop}
 	}
 	if c.Write && soaking() {
@@ -135,7 +135,7 @@ func struck(c awsemu.Call, beforeRead bool, nth, index int) map[string][]awsemu.
 		f.Service, f.Operation, f.After = c.Service, c.Operation, nth
 		out[name] = []awsemu.Fault{f}
 	}
-	if c.Write && sampled(3, nth) {
+	if c.Write && sampled(2, nth) {
 		once("answer lost", awsemu.Fault{Kind: awsemu.LoseAnswer})
 	}
 	if nth == 0 || c.Write && soaking() { // one refusal for each kind of call is enough

@@ -16,7 +16,6 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/weir-gitops/weir/render/gctuning"
 	"github.com/weir-gitops/weir/render/kust/worker"
 )
 
@@ -25,10 +24,6 @@ var version, commit string
 
 // memProfileRate is Go's default.
 var memProfileRate = runtime.MemProfileRate
-
-// garbage is the number of bytes of garbage that a command may make before Go collects it. Most commands end
-// before that.
-const garbage = 32 << 20
 
 func main() {
 	runtime.MemProfileRate = 0 // profiles can be requested only with --profile-listen
@@ -41,7 +36,6 @@ func process(s surroundings) int {
 	if worker.Asked() {
 		return worker.Serve()
 	}
-	gctuning.Set(garbage)
 	defer worker.Enable(worker.DefaultLimits)()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/status/terminal"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -117,10 +118,12 @@ func (h *stepHandler) Handle(_ context.Context, r slog.Record) error {
 	}
 	r.Attrs(note)
 	switch {
-	case r.Message == "step done":
+	case r.Message == reconciler.StepDone:
 		h.progress.line(fmt.Sprintf("%s: %s %s: done", wording.Clean(facts["target"]), facts["step"], wording.Clean(facts["name"])))
-	case r.Message == "step failed":
+	case r.Message == reconciler.StepFailed:
 		h.progress.line(fmt.Sprintf("%s: %s %s: failed: %s", wording.Clean(facts["target"]), facts["step"], wording.Clean(facts["name"]), wording.Clean(facts["error"])))
+	case r.Message == reconciler.StepSkipped:
+		h.progress.line(fmt.Sprintf("%s: %s %s: not done, a later pass tries again: %s", wording.Clean(facts["target"]), facts["step"], wording.Clean(facts["name"]), wording.Clean(facts["error"])))
 	case r.Level >= slog.LevelWarn:
 		var b strings.Builder
 		b.WriteString(r.Message)

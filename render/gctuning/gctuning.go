@@ -9,39 +9,57 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 )
 
-// While packages initialize, little of the heap is garbage. A process that uses all commands' libraries would
-// collect it twice before main begins, which takes as long as everything else at its start. Set and GiveBack
-// replace this value. Go initializes this package before larger libraries, because it imports less.
-const initially = 800
+// initially is the garbage that a process may make before it chooses another policy. While the packages of all
+// commands' libraries initialize, little is garbage, but the heap would be collected twice. That takes as long as
+// everything else at the start of weir.
+const initially = 32 << 20
 
-func init() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(initially)
-	}
-}
+func init() { Set(initially) }
 
 // Set allows the given number of bytes of garbage, or Go's default if that is more: as much as live memory.
-// The variable GOGC overrides this, and a memory limit still applies.
+// It replaces the policy of an earlier Set or GiveBack. The variable GOGC overrides this, and a memory limit
+// still applies.
 func Set(bytes uint64) {
-	if os.Getenv("GOGC") != "" {
+	if os.Getenv("GOGC") == "" {
+		follow(func(live uint64) int { return percent(live, bytes) })
+	}
+}
+
+// policy adjusts GOGC after each collection: it has a finalizer that sets itself again. Only the latest policy
+// does.
+type policy struct {
+	number  int
+	percent func(live uint64) int
+	live    []metrics.Sample
+}
+
+var (
+	mu     sync.Mutex
+	latest int // the number of the latest policy
+)
+
+// follow makes percent decide from now on, instead of earlier functions. Its argument is the live memory in bytes.
+func follow(percent func(live uint64) int) {
+	mu.Lock()
+	latest++
+	p := &policy{latest, percent, []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
+	mu.Unlock()
+	p.adjust()
+}
+
+func (p *policy) adjust() {
+	mu.Lock()
+	defer mu.Unlock()
+	if p.number != latest {
 		return
 	}
-	(&keeper{bytes: bytes, live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}).adjust()
-}
-
-// keeper has a finalizer that runs after each collection and sets itself again.
-type keeper struct {
-	bytes uint64
-	live  []metrics.Sample
-}
-
-func (k *keeper) adjust() {
-	metrics.Read(k.live)
-	debug.SetGCPercent(percent(k.live[0].Value.Uint64(), k.bytes))
-	runtime.SetFinalizer(k, (*keeper).adjust)
+	metrics.Read(p.live)
+	debug.SetGCPercent(p.percent(p.live[0].Value.Uint64()))
+	runtime.SetFinalizer(p, (*policy).adjust)
 }
 
 // percent returns the GOGC value with which a heap of live bytes grows by bytes. Go treats a heap smaller
@@ -60,17 +78,10 @@ const (
 	within = 2 * time.Second
 )
 
-// pacer has a finalizer that runs after each collection and sets itself again.
+// pacer finds bursts of collections.
 type pacer struct {
-	live   []metrics.Sample
 	recent [burst]time.Time // the times of the latest collections, a ring buffer
 	turn   int
-}
-
-func (p *pacer) adjust() {
-	metrics.Read(p.live)
-	debug.SetGCPercent(paced(p.live[0].Value.Uint64(), p.busy(time.Now())))
-	runtime.SetFinalizer(p, (*pacer).adjust)
 }
 
 // busy records a collection, and reports whether there is a burst.
@@ -102,7 +113,8 @@ const (
 // overrides this.
 func GiveBack(ctx context.Context) {
 	if os.Getenv("GOGC") == "" {
-		(&pacer{live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}).adjust()
+		p := &pacer{}
+		follow(func(live uint64) int { return paced(live, p.busy(time.Now())) })
 	}
 	tick := time.NewTicker(look)
 	defer tick.Stop()

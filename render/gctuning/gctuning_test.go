@@ -1,6 +1,7 @@
 package gctuning
 
 import (
+	"context"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -27,6 +28,7 @@ var hold, waste []byte
 // withoutGOGC makes a test run as if the variable GOGC were not set. make test sets it.
 func withoutGOGC(t *testing.T) {
 	t.Setenv("GOGC", "")
+	follow(func(uint64) int { return 100 })
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 }
@@ -111,4 +113,42 @@ func TestGarbageIsLittleAtRest(t *testing.T) {
 			t.Errorf("collection %d: busy %v", i, got)
 		}
 	}
+}
+
+// The latest policy decides, also after collections for which an earlier one was prepared.
+func TestTheLatestPolicyDecides(t *testing.T) {
+	withoutGOGC(t)
+	percentNow := func() int {
+		n := debug.SetGCPercent(100)
+		debug.SetGCPercent(n)
+		return n
+	}
+	settled := func() int {
+		for range 3 {
+			runtime.GC()
+			time.Sleep(time.Millisecond) // finalizers run in a goroutine of their own
+		}
+		return percentNow()
+	}
+	Set(256 << 20)
+	if n := settled(); n < 1000 {
+		t.Errorf("256 MiB of garbage: GOGC is %d", n)
+	}
+	Set(32 << 20)
+	if n := settled(); n < 200 || n > 800 {
+		t.Errorf("then 32 MiB of garbage: GOGC is %d", n)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { GiveBack(ctx); close(done) }()
+	for range 100 {
+		if settled() == 100 {
+			break
+		}
+	}
+	if n := settled(); n != 100 {
+		t.Errorf("then GiveBack with a small heap: GOGC is %d", n)
+	}
+	cancel()
+	<-done
 }

@@ -187,7 +187,7 @@ func TestJournalThatIsUnreadable(t *testing.T) {
 	}
 	var log strings.Builder
 	c, err := New(Options{Instance: "weir", Store: store, Forges: map[string]Forge{"fleet": statustest.NewForge()}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil || c.journal.statuses["fleet"].current() == nil || c.journal.statuses["fleet"].current().SHA != "d" || !strings.Contains(log.String(), "left out") {
+	if err != nil || c.journal.statuses["fleet"].current() == nil || c.journal.statuses["fleet"].current().SHA != "d" || !strings.Contains(log.String(), "cannot be read") {
 		t.Fatalf("start over an unreadable journal: %v, log %q", err, log.String())
 	}
 	if err := c.Leave(); err != nil {
