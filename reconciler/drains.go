@@ -53,7 +53,7 @@ func (ps *passState) drain(ctx context.Context) error {
 		g.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 			defer cancel()
-			for _, st := range drainer.Step(ctx, machines, drainNodes(ps.inputs[i].Nodes), t.Drains, hookActions{ps.applier}) {
+			for _, st := range drainer.Advance(ctx, machines, drainNodes(ps.inputs[i].Nodes), t.Drains, hookActions{ps.applier}) {
 				tellDraining(r, t.Set, st)
 			}
 			return nil

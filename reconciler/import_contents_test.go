@@ -344,7 +344,7 @@ func (w *world) surveyed(rt rapid.TB) observed.State {
 	}
 	defer cloud.Close()
 	state, err := cloud.Survey(ctx, nil, func(*observed.State) {}, func(int, int) {})
-	needs := importer.Sources(state, importer.Own)
+	needs := importer.ContentNeeds(state, importer.Own)
 	for _, n := range []observed.Needs{{TemplateNames: needs.TemplateNames, LaunchConfigurations: needs.LaunchConfigurations}, {Versions: needs.Versions}} {
 		if err == nil {
 			state, err = cloud.Fill(ctx, state, n)

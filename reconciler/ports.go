@@ -50,7 +50,7 @@ type Resolver interface {
 // Preflight reports what AWS would refuse in plans, one answer for each plan. It never fails: if
 // AWS does not answer, that is one of the findings.
 type Preflight interface {
-	Ask(ctx context.Context, plans []preflight.Plan) []preflight.Answer
+	Ask(ctx context.Context, plans []preflight.Request) []preflight.Answer
 }
 
 // Workload is the Kubernetes cluster that a target's machines join. Its errors carry a

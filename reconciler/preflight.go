@@ -28,13 +28,13 @@ func (ps *passState) preflight(ctx context.Context) (hold func()) {
 	if ps.Preflight == nil || !slices.ContainsFunc(plans, func(p *plan.Plan) bool { return p != nil && len(p.Steps) > 0 }) {
 		return func() {}
 	}
-	asked := make([]preflight.Plan, len(plans))
+	asked := make([]preflight.Request, len(plans))
 	for i, p := range plans {
 		t := &ps.targets[i]
 		if t.Policy.Adoption.Asked {
 			continue // only tags change
 		}
-		asked[i] = preflight.Plan{Plan: p, Input: ps.inputs[i], Followed: !t.Proposed && !t.Policy.ReportOnly && !t.Policy.Suspended}
+		asked[i] = preflight.Request{Plan: p, Input: ps.inputs[i], Followed: !t.Proposed && !t.Policy.ReportOnly && !t.Policy.Suspended}
 	}
 	ctx, sp := span.Start(ctx, "preflight")
 	answers := ps.Preflight.Ask(ctx, asked)

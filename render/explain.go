@@ -12,27 +12,27 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// Source is the kind of source of a field's value.
-type Source string
+// ValueKind distinguishes written values, defaults and unknown values.
+type ValueKind string
 
-// The sources of values.
+// The kinds of values.
 const (
 	// Written is a value in a file.
-	Written Source = "written"
+	Written ValueKind = "written"
 	// Default is a value that is in no file. The field's Note names the origin of the default.
-	Default Source = "default"
+	Default ValueKind = "default"
 	// Unknown is a value from a file that weir could not determine.
-	Unknown Source = "unknown"
+	Unknown ValueKind = "unknown"
 )
 
-// Field is a scalar of a pool, with the source of its value.
+// Field is a scalar of a pool, with the kind and the origin of its value.
 type Field struct {
 	// Path is the path inside the pool, as in printed intents. It is empty for a field of a manifest that
 	// sets no field of the pool.
 	Path intent.Path
 	// Value is the value as YAML, without secrets.
 	Value  string
-	Source Source
+	Source ValueKind
 	// Object and Manifest identify the field of a manifest that has the value, or that would have it if it
 	// were written. They are zero if no manifest has such a field.
 	Object   intent.ObjectRef
@@ -164,7 +164,7 @@ func (r *Result) ofManifest(fields []Field, ref intent.ObjectRef, name intent.Pa
 
 // Chain returns the steps that produced the value of a field, in order, without secrets. It is empty for a
 // field that is not written. For user data and Secrets, the steps have no values. See kust.Origins.Chain.
-func (r *Result) Chain(f Field) []kust.Step {
+func (r *Result) Chain(f Field) []kust.ValueChange {
 	if f.Source != Written {
 		return nil
 	}

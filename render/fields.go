@@ -250,7 +250,7 @@ nodegroup.tags                             derived a tag that Cluster API Provid
 `
 
 // noteOf returns the source and note of a field that no manifest sets.
-func noteOf(field intent.Path) (Source, string) {
+func noteOf(field intent.Path) (ValueKind, string) {
 	for line := range strings.Lines(notes) {
 		pattern, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if pattern == "" {
@@ -258,7 +258,7 @@ func noteOf(field intent.Path) (Source, string) {
 		}
 		if _, ok := match(strings.Split(pattern, "."), field); ok {
 			source, text, _ := strings.Cut(strings.TrimSpace(rest), " ")
-			return Source(source), strings.TrimSpace(text)
+			return ValueKind(source), strings.TrimSpace(text)
 		}
 	}
 	if r, ok := rows.Find(rowOf(field)); ok && r.OfPool() && r.Default != "" {

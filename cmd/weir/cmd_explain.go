@@ -187,7 +187,7 @@ func explainFields(r *workspace.Rendered, pool *intent.Pool, fields []render.Fie
 
 // originsOf returns the origins of fields' values.
 func originsOf(r *workspace.Rendered, selected []render.Field) (out []terminal.Explained) {
-	known := map[string][]steps.Step{}
+	known := map[string][]steps.ValueChange{}
 	for _, f := range selected {
 		// Fields of the pool that are based on one field of a manifest share its origins.
 		id := f.Object.String() + "\x00" + f.Manifest.String()

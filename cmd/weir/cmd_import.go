@@ -268,7 +268,7 @@ func (f *importFlags) read(ctx context.Context, s surroundings, held terraform.S
 
 // readSources reads the launch configuration of pools whose manifests must contain it.
 func readSources(ctx context.Context, cloud *awscloud.Cloud, state observed.State, how importer.Templates) (observed.State, error) {
-	needs := importer.Sources(state, how)
+	needs := importer.ContentNeeds(state, how)
 	state, err := cloud.Fill(ctx, state, observed.Needs{TemplateNames: needs.TemplateNames, LaunchConfigurations: needs.LaunchConfigurations})
 	if err != nil {
 		return state, err

@@ -30,7 +30,7 @@ func TestPlansOfPullRequestsHaveNoMeansToTryALaunch(t *testing.T) {
 	own := New(Options{Logger: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" }})
 	data := intent.TemplateData{ImageID: "ami-0123456789abcdef0", InstanceType: "m5.large", KeyName: "ops"}
 	pool := intent.Pool{Key: intent.Key{Name: "web"}, LaunchTemplate: &intent.LaunchTemplate{Data: data}, Group: &intent.Group{Subnets: intent.Lookup{Kind: intent.Subnets}}}
-	asked := preflight.Plan{Followed: true,
+	asked := preflight.Request{Followed: true,
 		Plan: &plan.Plan{Steps: []step.Step{{Pool: pool.Key.String(), Do: step.CreateLaunchTemplate{Data: data}}}},
 		Input: model.Input{Set: &intent.Set{Pools: []intent.Pool{pool}}, State: &observed.State{},
 			Answers: observed.Answers{pool.Group.Subnets: {Subnets: []string{firstSubnet(t, server.URL)}}}},
@@ -47,7 +47,7 @@ func TestPlansOfPullRequestsHaveNoMeansToTryALaunch(t *testing.T) {
 		if x.Err != nil {
 			t.Fatal(x.Err)
 		}
-		x.Scope.Preflight.Ask(t.Context(), []preflight.Plan{asked})
+		x.Scope.Preflight.Ask(t.Context(), []preflight.Request{asked})
 		if n := emu.CallCounts(); n["ec2:RunInstances"] != tt.runs || n["ec2:DescribeKeyPairs"] != 1 {
 			t.Errorf("%s: %v", name, n)
 		}

@@ -125,7 +125,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	all.Go(func() { k.registration.watch(life) })
 	for ctx.Err() == nil {
 		synced := k.o.Mirror.Synced()
-		k.step(ctx)
+		k.round(ctx)
 		timer := time.NewTimer(PollEvery)
 		select {
 		case <-synced:

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// step runs one round: it joins if necessary, ends leases, and takes keys or hands them over.
-func (k *Keeper) step(ctx context.Context) {
+// round joins if necessary, ends leases, and takes keys or hands them over.
+func (k *Keeper) round(ctx context.Context) {
 	now, replaced := k.o.Mirror.state()
 	if age, ever := k.o.Mirror.Age(); !ever || age > k.o.TTL {
 		return // a member that cannot read takes nothing; its leases expire

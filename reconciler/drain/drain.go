@@ -141,8 +141,8 @@ type memory struct {
 	over bool
 }
 
-// Step advances the drain of each machine once, and forgets all other machines.
-func (d *Drainer) Step(ctx context.Context, machines []Machine, nodes Nodes, cluster Cluster, actions Actions) []Standing {
+// Advance advances the drain of each machine once, and forgets all other machines.
+func (d *Drainer) Advance(ctx context.Context, machines []Machine, nodes Nodes, cluster Cluster, actions Actions) []Standing {
 	known := d.recall(machines)
 	order := make([]int, len(machines))
 	for i := range order {
@@ -158,7 +158,7 @@ func (d *Drainer) Step(ctx context.Context, machines []Machine, nodes Nodes, clu
 		g.Go(func() error {
 			at := d.Now()
 			t := turn{d: d, known: known[i], cluster: cluster, actions: actions, left: left, Standing: Standing{Machine: machines[i]}}
-			t.step(ctx, nodes)
+			t.advance(ctx, nodes)
 			if !t.starved {
 				known[i].served = at
 			}
@@ -212,9 +212,9 @@ type turn struct {
 	starved bool
 }
 
-// step continues the drain of one machine: heartbeat, cordon, evictions, and the answer to the hook once the
+// advance continues the drain of one machine: heartbeat, cordon, evictions, and the answer to the hook once the
 // machine is empty or its time is over.
-func (t *turn) step(ctx context.Context, nodes Nodes) {
+func (t *turn) advance(ctx context.Context, nodes Nodes) {
 	if t.known.over {
 		t.Why = "it waits for another lifecycle hook"
 		return

@@ -58,8 +58,8 @@ func (m *maker) template(ref observed.TemplateRef) (observed.Template, bool) {
 	return observed.Template{}, false
 }
 
-// Sources returns the templates, their versions and the launch configurations whose content Make needs.
-func Sources(s observed.State, how Templates) (needs observed.Needs) {
+// ContentNeeds returns the templates, their versions and the launch configurations whose content Make needs.
+func ContentNeeds(s observed.State, how Templates) (needs observed.Needs) {
 	add := func(ref observed.TemplateRef, name string) {
 		if ref != (observed.TemplateRef{}) && (how == Own || how == Auto && ref.Name == name) {
 			needs.TemplateNames = append(needs.TemplateNames, ref.Name)

@@ -25,8 +25,8 @@ const (
 // errPatience distinguishes these timeouts from the end of the caller's context.
 var errPatience = errors.New("AWS takes too long")
 
-// Plan is a plan to check, with its input.
-type Plan struct {
+// Request is a plan to check, with its input.
+type Request struct {
 	*plan.Plan
 	Input model.Input
 	// Followed says that weir follows the commit, and that its planner may apply it.
@@ -65,7 +65,7 @@ type Answer struct {
 
 // Ask reports for each plan what AWS would refuse. It never fails: unanswered questions are among the
 // findings. A nil plan has no findings.
-func (a *Asker) Ask(ctx context.Context, plans []Plan) []Answer {
+func (a *Asker) Ask(ctx context.Context, plans []Request) []Answer {
 	out := make([]Answer, len(plans))
 	launches := make([][]*launch, len(plans))
 	asks := false

@@ -41,7 +41,7 @@ func TestEachKindIsAskedOnce(t *testing.T) {
 	}
 	f, now := newFake(), time.Unix(0, 0)
 	a := New(f, f, func() time.Time { return now })
-	both := []Plan{creation([]string{"subnet-a", "subnet-b"}, pools[:10]...), creation([]string{"subnet-a", "subnet-b"}, pools[10:]...)}
+	both := []Request{creation([]string{"subnet-a", "subnet-b"}, pools[:10]...), creation([]string{"subnet-a", "subnet-b"}, pools[10:]...)}
 	for _, tt := range []struct {
 		after time.Duration
 		want  map[string]int
@@ -69,7 +69,7 @@ func TestWhatIsMissingIsAskedForSoon(t *testing.T) {
 	f, now := newFake(), time.Unix(0, 0)
 	delete(f.keyPairs, "ops")
 	a := New(f, f, func() time.Time { return now })
-	p := []Plan{creation([]string{"subnet-a"}, full())}
+	p := []Request{creation([]string{"subnet-a"}, full())}
 	if found := a.Findings(context.Background(), p)[0]; len(found) != 1 || found[0].Code != codeUnknown {
 		t.Fatal(found)
 	}
@@ -120,7 +120,7 @@ func TestNoAnswerAtAll(t *testing.T) {
 	cancel()
 	a := New(f, f, nil)
 	<-a.turn // somebody else asks for ever
-	if found := a.Findings(ctx, []Plan{creation([]string{"subnet-a"}, full())}); len(found) != 1 || len(found[0]) != 0 {
+	if found := a.Findings(ctx, []Request{creation([]string{"subnet-a"}, full())}); len(found) != 1 || len(found[0]) != 0 {
 		t.Error(found)
 	}
 }
@@ -232,7 +232,7 @@ func TestDryRunsAreForFollowedCommits(t *testing.T) {
 	if got := ask(f, proposed); len(f.dry) != 0 || f.counts()["ec2:RunInstances"] != 0 {
 		t.Errorf("a proposal: %v, %+v", got, f.dry)
 	}
-	New(f, nil, nil).Findings(context.Background(), []Plan{p})
+	New(f, nil, nil).Findings(context.Background(), []Request{p})
 	if len(f.dry) != 0 {
 		t.Errorf("without a launcher: %+v", f.dry)
 	}
@@ -305,7 +305,7 @@ func TestTemplatesThatPoolsBringAlong(t *testing.T) {
 		InstanceType: "m7g.large", KeyName: "gone", HibernationOptions: &intent.HibernationOptions{Configured: new(true)},
 	}, Image: &observed.Image{ID: "ami-2", Architecture: "x86_64"}}}
 	f := newFake()
-	got := New(f, f, nil).Findings(context.Background(), []Plan{p})[0]
+	got := New(f, f, nil).Findings(context.Background(), []Request{p})[0]
 	if len(got) != 3 || slices.ContainsFunc(got, func(d diag.Diagnostic) bool { return d.Field != pool.ForeignTemplate.NameField.String() }) || len(f.dry) != 0 {
 		t.Errorf("%v", got)
 	}

@@ -53,7 +53,7 @@ func TestWhatAStrangerNamesIsBounded(t *testing.T) {
 	began := time.Now()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	found := a.Findings(context.Background(), []Plan{creation([]string{"subnet-a"}, pools...)})[0]
+	found := a.Findings(context.Background(), []Request{creation([]string{"subnet-a"}, pools...)})[0]
 	runtime.ReadMemStats(&after)
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("%d findings took %s", len(found), took)
@@ -78,7 +78,7 @@ func TestWhatAStrangerNamesIsBounded(t *testing.T) {
 	own := full()
 	own.LaunchTemplate.Data.KeyName = pools[3999].LaunchTemplate.Data.KeyName
 	f.keyPairs[own.LaunchTemplate.Data.KeyName] = true
-	if found := a.Findings(context.Background(), []Plan{creation([]string{"subnet-a"}, own)})[0]; has(found, codeUnasked, "") || has(found, codeUnknown, "") {
+	if found := a.Findings(context.Background(), []Request{creation([]string{"subnet-a"}, own)})[0]; has(found, codeUnasked, "") || has(found, codeUnknown, "") {
 		t.Errorf("another plan is told: %v", found)
 	}
 }

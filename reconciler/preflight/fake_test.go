@@ -205,7 +205,7 @@ func asNodegroup(p *intent.Pool) {
 }
 
 // creation is the plan that makes pools, as the planner would make it of them.
-func creation(subnets []string, pools ...intent.Pool) Plan {
+func creation(subnets []string, pools ...intent.Pool) Request {
 	p := &plan.Plan{Target: "blue"}
 	in := model.Input{Set: &intent.Set{Pools: pools}, State: &observed.State{}, Answers: observed.Answers{
 		{Kind: intent.Subnets}: {Subnets: subnets, VPCs: []string{"vpc-1"}},
@@ -224,11 +224,11 @@ func creation(subnets []string, pools ...intent.Pool) Plan {
 		}
 		p.Steps = append(p.Steps, s)
 	}
-	return Plan{Plan: p, Input: in, Followed: true}
+	return Request{Plan: p, Input: in, Followed: true}
 }
 
 // Findings are those of Ask.
-func (a *Asker) Findings(ctx context.Context, plans []Plan) (out []diag.List) {
+func (a *Asker) Findings(ctx context.Context, plans []Request) (out []diag.List) {
 	for _, answer := range a.Ask(ctx, plans) {
 		out = append(out, answer.Findings)
 	}
@@ -236,7 +236,7 @@ func (a *Asker) Findings(ctx context.Context, plans []Plan) (out []diag.List) {
 }
 
 // ask returns what a new asker finds about a plan, a line for each finding.
-func ask(f *fake, plans ...Plan) (out []string) {
+func ask(f *fake, plans ...Request) (out []string) {
 	for _, found := range New(f, f, func() time.Time { return time.Unix(0, 0) }).Findings(context.Background(), plans) {
 		for _, d := range found {
 			out = append(out, d.Severity.String()+" "+d.Code+" "+d.Object+" "+d.Field+": "+d.Summary)

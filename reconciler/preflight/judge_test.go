@@ -269,7 +269,7 @@ func TestRefusalsAreDefiniteAnswersAboutNamedResources(t *testing.T) {
 	} {
 		f, pool := newFake(), webPool()
 		tt.change(f, &pool)
-		got := New(f, f, func() time.Time { return time.Unix(0, 0) }).Ask(context.Background(), []Plan{creation([]string{"subnet-a"}, pool)})[0]
+		got := New(f, f, func() time.Time { return time.Unix(0, 0) }).Ask(context.Background(), []Request{creation([]string{"subnet-a"}, pool)})[0]
 		if why := strings.Join(got.Refused["default/web"], "; "); why != tt.want {
 			t.Errorf("%s: refused for %q, want %q", name, why, tt.want)
 		}
@@ -283,7 +283,7 @@ func TestARefusalStandsUntilAWSAnswers(t *testing.T) {
 	delete(f.keyPairs, "ops")
 	a := New(f, f, func() time.Time { return now })
 	refused := func() bool {
-		return len(a.Ask(context.Background(), []Plan{creation([]string{"subnet-a"}, webPool())})[0].Refused) > 0
+		return len(a.Ask(context.Background(), []Request{creation([]string{"subnet-a"}, webPool())})[0].Refused) > 0
 	}
 	if !refused() {
 		t.Fatal("not refused at all")

@@ -38,7 +38,7 @@ func TestACallThatHangsHidesNothingElse(t *testing.T) {
 				f.keyPairs["ops"], missing = true, ""
 			}
 			a := New(f, f, nil)
-			p := []Plan{creation([]string{"subnet-a", "subnet-b"}, full())}
+			p := []Request{creation([]string{"subnet-a", "subnet-b"}, full())}
 			began := time.Now()
 			found := a.Findings(t.Context(), p)[0]
 			if waited := time.Since(began); waited > onePatience {
@@ -70,7 +70,7 @@ func TestAnEndedPlanSaysNothingOfAWS(t *testing.T) {
 			f := newFake()
 			f.hangs = op
 			a := New(f, f, nil)
-			p := []Plan{creation([]string{"subnet-a", "subnet-b"}, full())}
+			p := []Request{creation([]string{"subnet-a", "subnet-b"}, full())}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			a.Findings(ctx, p)
@@ -88,7 +88,7 @@ func TestAPlanThatGetsNoTurnSaysSo(t *testing.T) {
 		f := newFake()
 		a := New(f, f, nil)
 		<-a.turn // somebody else asks
-		if found := a.Findings(t.Context(), []Plan{creation([]string{"subnet-a"}, full())})[0]; len(found) != 1 || found[0].Code != codeUnasked {
+		if found := a.Findings(t.Context(), []Request{creation([]string{"subnet-a"}, full())})[0]; len(found) != 1 || found[0].Code != codeUnasked {
 			t.Error(found)
 		}
 	})
@@ -111,7 +111,7 @@ func TestWhatWasMendedIsSeenSoon(t *testing.T) {
 		f, now := newFake(), time.Unix(0, 0)
 		tt.breaks(f)
 		a := New(f, f, func() time.Time { return now })
-		p := []Plan{creation([]string{"subnet-a"}, full())}
+		p := []Request{creation([]string{"subnet-a"}, full())}
 		if found := a.Findings(context.Background(), p)[0]; len(found) != 1 {
 			t.Errorf("%s: %v", name, found)
 		}
@@ -133,7 +133,7 @@ func TestADryRunThatLaunchesIsTheLast(t *testing.T) {
 	second.Key.Name = "second"
 	second.LaunchTemplate = &intent.LaunchTemplate{Name: "second", Data: first.LaunchTemplate.Data}
 	second.LaunchTemplate.Data.InstanceType = "t3.micro"
-	p := []Plan{creation([]string{"subnet-a"}, first, second)}
+	p := []Request{creation([]string{"subnet-a"}, first, second)}
 	if found := a.Findings(context.Background(), p)[0]; !has(found, codeDryRun, "launched i-1") {
 		t.Error(found)
 	}

@@ -89,7 +89,7 @@ func TestReservedCapacity(t *testing.T) {
 // TestASurgeBesideAReservation: what a rollout launches first has to fit, also where the
 // group alone knows of the reservation; pools that share one are added up.
 func TestASurgeBesideAReservation(t *testing.T) {
-	roll := func(g observed.Group, preferences intent.Refresh, pools ...intent.Pool) Plan {
+	roll := func(g observed.Group, preferences intent.Refresh, pools ...intent.Pool) Request {
 		p := creation([]string{"subnet-a"}, pools...)
 		p.Input.State.Groups = map[string]observed.Group{g.Name: g}
 		p.Steps = nil

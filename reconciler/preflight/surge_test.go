@@ -84,7 +84,7 @@ func TestASurgeWithoutRoom(t *testing.T) {
 				p.Steps = append(p.Steps, step.Step{Verb: step.Rollout, Pool: "default/web", Do: do})
 			}
 			var got [3]string
-			found := New(f, nil, func() time.Time { return time.Unix(0, 0) }).Findings(context.Background(), []Plan{p})[0]
+			found := New(f, nil, func() time.Time { return time.Unix(0, 0) }).Findings(context.Background(), []Request{p})[0]
 			if len(found) > 1 {
 				t.Fatalf("got %v", found)
 			}
@@ -109,7 +109,7 @@ func TestRootVolumesNeedNoRoom(t *testing.T) {
 		p := creation([]string{"subnet-a"}, pool)
 		p.Input.State.Groups = map[string]observed.Group{"web": {Name: "web", DesiredCapacity: 3}}
 		p.Steps = []step.Step{{Verb: step.Rollout, Pool: "default/web", Do: step.StartRefresh{Group: "web", Preferences: intent.Refresh{Strategy: strategy, MinHealthyPercentage: percent(100), MaxHealthyPercentage: percent(200)}}}}
-		found := New(f, nil, func() time.Time { return time.Unix(0, 0) }).Findings(context.Background(), []Plan{p})[0]
+		found := New(f, nil, func() time.Time { return time.Unix(0, 0) }).Findings(context.Background(), []Request{p})[0]
 		if got := len(found) == 1 && strings.Contains(found[0].Detail, "refreshPreferences.strategy: ReplaceRootVolume in the pool's PoolOptions"); got != want || len(found) > 1 {
 			t.Errorf("%s: %v", strategy, found)
 		}

@@ -126,7 +126,7 @@ func (d Demand) UnmetPlaced(name string, s Spec, places []Place) string {
 	}
 	steps := 0
 	for n, of := range in {
-		steps += s.steps(n, of)
+		steps += s.sharesWithWork(n, of)
 	}
 	least := int(d.MinWaves)
 	if len(in) >= min(least, pools) && steps >= min(least, machines) {
@@ -187,8 +187,8 @@ func (s Spec) written(filled Filled, least int) (c waveCount) {
 	return c
 }
 
-// steps counts the shares of a wave that replace at least one machine.
-func (s Spec) steps(wave int, of []Place) (n int) {
+// sharesWithWork counts the shares of a wave that replace at least one machine.
+func (s Spec) sharesWithWork(wave int, of []Place) (n int) {
 	shares := slices.Clone(s.wave(wave).Shares)
 	if len(shares) == 0 || shares[len(shares)-1] != 100 {
 		shares = append(shares, 100)

@@ -22,7 +22,7 @@ type finder struct {
 	render *render.Result
 	change Change
 	dir    string
-	steps  []kust.Step // the steps that produced the field's value
+	steps  []kust.ValueChange // the steps that produced the field's value
 }
 
 // inPlace changes the existing value where it is written. It returns nil if the place is unknown or has no
@@ -154,10 +154,10 @@ func (f *finder) kustomization() (file string, content []byte, doc *yaml.Node) {
 }
 
 // first returns the original place of a scalar of the object, before patches and prefixes.
-func (f *finder) first(p intent.Path) (kust.Step, bool) {
+func (f *finder) first(p intent.Path) (kust.ValueChange, bool) {
 	steps := f.render.Chain(render.Field{Source: render.Written, Object: f.change.Object, Manifest: p})
 	if len(steps) == 0 || steps[0].How != kust.Base || steps[0].Line == 0 {
-		return kust.Step{}, false
+		return kust.ValueChange{}, false
 	}
 	return steps[0], true
 }

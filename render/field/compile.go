@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Step is an element on the path to members: a field of a struct in package intent.
-type Step struct {
+// PathElement is an element on the path to members: a field of a struct in package intent.
+type PathElement struct {
 	// Key is the name in a PoolOptions manifest.
 	Key string
 	// Row is the row of this member. It is nil for a parent of members that have rows.
@@ -25,7 +25,7 @@ type compiled struct {
 	rows    map[Kind][]*Row
 	members map[Kind]*node
 	// steps has the steps to the members of all rows, by the struct that has the field.
-	steps map[reflect.Type]map[string]*Step
+	elements map[reflect.Type]map[string]*PathElement
 	// refused has the reasons for refused members, by the struct and the key that the member would have.
 	refused map[reflect.Type]map[string]string
 }
@@ -37,7 +37,7 @@ type node struct {
 }
 
 var table = sync.OnceValue(func() *compiled {
-	c := &compiled{rows: map[Kind][]*Row{}, members: map[Kind]*node{}, steps: map[reflect.Type]map[string]*Step{}, refused: map[reflect.Type]map[string]string{}}
+	c := &compiled{rows: map[Kind][]*Row{}, members: map[Kind]*node{}, elements: map[reflect.Type]map[string]*PathElement{}, refused: map[reflect.Type]map[string]string{}}
 	c.add(Template, template, reflect.TypeFor[intent.TemplateData]())
 	c.refuse(refusedTemplate, reflect.TypeFor[intent.TemplateData]())
 	c.add(Group, group, reflect.TypeFor[intent.GroupSettings]())
@@ -88,13 +88,13 @@ func (c *compiled) enter(t reflect.Type, key string, r *Row, last bool) reflect.
 		panic(fmt.Sprintf("field: %s has no member %s of the row %s", t, key, r.AWS))
 	}
 	f := t.Field(i)
-	if c.steps[t] == nil {
-		c.steps[t] = map[string]*Step{}
+	if c.elements[t] == nil {
+		c.elements[t] = map[string]*PathElement{}
 	}
-	s := c.steps[t][f.Name]
+	s := c.elements[t][f.Name]
 	if s == nil {
-		s = &Step{Key: Key(key)}
-		c.steps[t][f.Name] = s
+		s = &PathElement{Key: Key(key)}
+		c.elements[t][f.Name] = s
 	}
 	if last {
 		s.Row = r
@@ -147,11 +147,11 @@ func JSONKey(f reflect.StructField) string {
 func Rows(of Kind) []*Row { return table().rows[of] }
 
 // At returns the step of a struct's field. ok is false if the field is not on the path of any row.
-func At(t reflect.Type, name string) (s Step, ok bool) {
-	if found := table().steps[t][name]; found != nil {
+func At(t reflect.Type, name string) (s PathElement, ok bool) {
+	if found := table().elements[t][name]; found != nil {
 		return *found, true
 	}
-	return Step{}, false
+	return PathElement{}, false
 }
 
 // Refused returns the reason why a struct of package intent has no member with the given manifest key. It is

@@ -37,7 +37,7 @@ type built struct{ nodes, members []*yaml.Node }
 
 // build runs kustomize over the plan. If there are many objects and the result is the same, it builds them in
 // batches.
-func (p *plan) build(ctx context.Context, fed map[string][]byte) (built, error) {
+func (p *buildSpec) build(ctx context.Context, fed map[string][]byte) (built, error) {
 	p.apart.once.Do(func() { p.apart.parts = p.cut(p.limits.Batch) })
 	if parts := p.apart.parts; parts != nil {
 		b, err := p.inBatches(ctx, parts, fed)
@@ -53,7 +53,7 @@ func (p *plan) build(ctx context.Context, fed map[string][]byte) (built, error) 
 
 // inBatches runs kustomize for every batch, in parallel. Its error is errWhole, or the error of kustomize for
 // a batch.
-func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byte) (built, error) {
+func (p *buildSpec) inBatches(ctx context.Context, parts *parts, fed map[string][]byte) (built, error) {
 	r, err := p.batchRun(parts, fed)
 	if err != nil {
 		return built{}, err
@@ -76,7 +76,7 @@ func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byt
 }
 
 // batchRun prepares a run over files. fed replaces the content of some of them.
-func (p *plan) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) {
+func (p *buildSpec) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) {
 	whole := p.job(fed)
 	r := &batchRun{parts: parts, whole: whole, docs: map[string]*yaml.Node{}, chunks: map[string][][]byte{}, files: map[string]*file{}, begun: map[string]bool{}}
 	plain := len(fed) == 0 && parts.plain()

@@ -261,7 +261,7 @@ func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 
 // finish runs kustomize over the walked files and substitutes the variables. It sets w.large if a small
 // build must be repeated as a large one.
-func (r *Result) finish(ctx context.Context, p *plan, w *reader, o Options) {
+func (r *Result) finish(ctx context.Context, p *buildSpec, w *reader, o Options) {
 	var plain built
 	marked, fault := runMarked(ctx, p, o.Proof)
 	if marked == nil {

@@ -37,8 +37,8 @@ const (
 	Unknown How = "unknown"
 )
 
-// Step is one of the steps that produced the value of a field.
-type Step struct {
+// ValueChange is one change of a field's value during a build.
+type ValueChange struct {
 	How How `json:"how"`
 	// Position is the place of the value. It is missing for Unknown.
 	diag.Position
@@ -59,52 +59,52 @@ const maxChain = 32
 // Unknown if weir cannot determine it; all steps after it are certain. ok is false if there is no scalar at p.
 //
 // Chain repeatedly removes the last change and builds again. Every step costs a few builds.
-func (o *Origins) Chain(ref intent.ObjectRef, p intent.Path) ([]Step, bool) {
+func (o *Origins) Chain(ref intent.ObjectRef, p intent.Path) ([]ValueChange, bool) {
 	f, ok := o.locate(ref, p)
 	if !ok || f.missing > 0 || f.node.Kind != yaml.ScalarNode {
 		return nil, false
 	}
 	o.find.all()
-	var steps []Step
+	var steps []ValueChange
 	cur, at := o.find, f
 	for at.node != nil {
 		s, ok := cur.setterOf(at)
 		if !ok || len(steps) >= maxChain || len(steps) > 0 && s.at == steps[len(steps)-1].Position {
 			// The build without the last change must have another one.
-			steps = append(steps, Step{How: Unknown, Value: &at.node.Value})
+			steps = append(steps, ValueChange{How: Unknown, Value: &at.node.Value})
 			break
 		}
 		if s.how == Base && s.value != at.node.Value {
 			// An unknown change came in between.
-			steps = append(steps, Step{How: Unknown, Value: &at.node.Value}, o.plan.step(s, s.value))
+			steps = append(steps, ValueChange{How: Unknown, Value: &at.node.Value}, o.plan.change(s, s.value))
 			break
 		}
-		steps = append(steps, o.plan.step(s, at.node.Value))
+		steps = append(steps, o.plan.change(s, at.node.Value))
 		if s.how == Base || s.how == Generator {
 			break
 		}
 		next := cur.without(s.cut)
 		if next == nil {
-			steps = append(steps, Step{How: Unknown})
+			steps = append(steps, ValueChange{How: Unknown})
 			break
 		}
 		below, ok := next.same(cur, at)
 		if !ok {
-			steps = append(steps, Step{How: Unknown})
+			steps = append(steps, ValueChange{How: Unknown})
 			break
 		}
 		cur, at = next, below
 	}
 	slices.Reverse(steps)
 	if done := atNode(o.objects[f.object].Node, p); done != nil && done.Value != f.node.Value {
-		steps = append(steps, Step{How: Variable, Position: steps[len(steps)-1].Position, Value: &done.Value})
+		steps = append(steps, ValueChange{How: Variable, Position: steps[len(steps)-1].Position, Value: &done.Value})
 	}
 	return steps, true
 }
 
-// step returns the step for a setter.
-func (p *plan) step(s setter, value string) Step {
-	out := Step{How: s.how, Position: s.at, Value: &value}
+// change returns the change that a setter makes.
+func (p *buildSpec) change(s setter, value string) ValueChange {
+	out := ValueChange{How: s.how, Position: s.at, Value: &value}
 	brings := s.at.File
 	if s.by.Known() {
 		out.By, brings = &s.by, s.by.File

@@ -13,7 +13,7 @@ import (
 )
 
 // printChain is a chain as "how place [by place] value" lines.
-func printChain(steps []kust.Step) []string {
+func printChain(steps []kust.ValueChange) []string {
 	var out []string
 	for _, s := range steps {
 		line := string(s.How)

@@ -233,7 +233,7 @@ func (f *finder) styleOf(i int) func(n *yaml.Node, p intent.Path) yaml.Style {
 }
 
 // losesStyle reports whether a build of the plan may lose the styles of scalars.
-func (p *plan) losesStyle() bool {
+func (p *buildSpec) losesStyle() bool {
 	for _, k := range p.kusts {
 		if len(k.spec.Replacements)+len(k.spec.Transformers) > 0 {
 			return true

@@ -22,7 +22,7 @@ type marker struct {
 	// cut lists nodes of kustomizations and patches to leave out: list entries and values of keys.
 	cut []*yaml.Node
 
-	plan   *plan
+	plan   *buildSpec
 	fed    map[string][]byte
 	leaves []leaf
 	docs   []sourceDoc

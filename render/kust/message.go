@@ -20,7 +20,7 @@ import (
 var mountedPath = lazyregexp.New(regexp.QuoteMeta(worker.Mount) + `(/)?`)
 
 // explain returns a diagnostic for an error of kustomize, at the kustomization that caused it.
-func (p *plan) explain(err error) diag.Diagnostic {
+func (p *buildSpec) explain(err error) diag.Diagnostic {
 	if errors.Is(err, errLimit) || strings.Contains(err.Error(), errLimit.Error()) {
 		return tooLarge(diag.Position{File: p.origin}, errLimit.Error())
 	}
@@ -100,7 +100,7 @@ var objectID = lazyregexp.New(`([A-Z]\w*)\.\w+\.[^/\s"]+/([^\s"]+)\.[^.\s"]+`)
 
 // about returns the place of the object or patch that a message names, if any. For a message about
 // patches it is the last patch for the object, and otherwise the last object.
-func (p *plan) about(msg string) (at diag.Position) {
+func (p *buildSpec) about(msg string) (at diag.Position) {
 	m := objectID.FindStringSubmatch(msg)
 	if m == nil {
 		return at
@@ -130,7 +130,7 @@ const hidden = "…"
 
 // redacted removes text that may be secret from a message of kustomize: the values of generators and
 // Secrets. Many messages of kustomize contain the text that caused the error.
-func (p *plan) redacted(msg string) string {
+func (p *buildSpec) redacted(msg string) string {
 	const readable, wordLike, start = 4000, 4, 256
 	if len(msg) > readable {
 		msg = msg[:readable]

@@ -62,7 +62,7 @@ type Origins struct {
 	vars  map[string]string
 	texts *standin.Set
 	path  string
-	plan  *plan
+	plan  *buildSpec
 	find  *finder
 	// proof is not nil if the raw build was made by removing the marks of a marked build. marked has the
 	// marked objects.

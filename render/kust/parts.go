@@ -83,7 +83,7 @@ var apartFields = []string{"apiVersion", "kind", "metadata", "resources", "compo
 
 // cutter makes parts of a plan.
 type cutter struct {
-	plan     *plan
+	plan     *buildSpec
 	contents map[string][]byte
 	byDir    map[string]*kust
 	seen     map[string]bool // files and directories; each may be used only once
@@ -100,7 +100,7 @@ type patched struct {
 
 // cut returns the parts of a plan with about most members in each batch. It returns nil if all objects must
 // be built together.
-func (p *plan) cut(most int) *parts {
+func (p *buildSpec) cut(most int) *parts {
 	c := &cutter{plan: p, contents: p.view.contents(p.files), byDir: map[string]*kust{}, seen: map[string]bool{}, parts: &parts{splits: map[string]*split{}}}
 	docs := 0
 	for _, k := range p.kusts {
@@ -236,7 +236,7 @@ func belowSpec(n *yaml.Node) bool {
 }
 
 // seen returns the content of a file in a run of the plan.
-func (p *plan) seen(file string, contents, fed map[string][]byte) []byte {
+func (p *buildSpec) seen(file string, contents, fed map[string][]byte) []byte {
 	if content, ok := fed[file]; ok {
 		return content
 	}

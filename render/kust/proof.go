@@ -60,7 +60,7 @@ type markedBuild struct {
 
 // runMarked runs the marked build in place of the plain one. It returns nil if there is no proof of the plain
 // build, or if the build fails.
-func runMarked(ctx context.Context, p *plan, proof Proof) (*markedBuild, *diag.Diagnostic) {
+func runMarked(ctx context.Context, p *buildSpec, proof Proof) (*markedBuild, *diag.Diagnostic) {
 	if len(proof) == 0 {
 		return nil, nil
 	}

@@ -122,8 +122,8 @@ func (r *reader) known(k *kust, ref string) *file {
 	return r.files[physical]
 }
 
-// sources returns the values in a generator's entry.
-func (r *reader) sources(k *kust, entry *yaml.Node) (out []string) {
+// generatorValues returns the values in a generator's entry.
+func (r *reader) generatorValues(k *kust, entry *yaml.Node) (out []string) {
 	for _, n := range entries(entry, "literals") {
 		_, value, _ := strings.Cut(deref(n).Value, "=")
 		out = append(out, strings.Trim(value, `"'`))

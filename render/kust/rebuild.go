@@ -15,7 +15,7 @@ import (
 // rebuilder builds a plan again to answer questions about origins: with marks, with changes, or without some
 // parts. All its builds together take at most limit.
 type rebuilder struct {
-	plan  *plan // nil if nothing can be built
+	plan  *buildSpec // nil if nothing can be built
 	limit time.Duration
 	spent atomic.Int64 // nanoseconds
 	cuts  []*yaml.Node // parts that every build leaves out
@@ -84,7 +84,7 @@ func (r *rebuilder) runBatch(m *marker, parts *parts, b batch) []*yaml.Node {
 }
 
 // again builds the plan once more, with its own counters. It returns nil if the build fails.
-func (p *plan) again(fed map[string][]byte, limit time.Duration) []*yaml.Node {
+func (p *buildSpec) again(fed map[string][]byte, limit time.Duration) []*yaml.Node {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, errTooSlow)
 	defer cancel()
 	fork := *p

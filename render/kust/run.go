@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 )
 
-// plan is a walked path. It can be built any number of times.
-type plan struct {
+// buildSpec describes a build of a path, whose files were read. It can be built any number of times.
+type buildSpec struct {
 	view   *view
 	limits Limits
 	root   string  // directory that kustomize starts in
@@ -31,9 +31,9 @@ type plan struct {
 	apart *apart
 }
 
-// plan returns the plan of a build that starts in a kustomization.
-func (w *walker) plan(top *kust) *plan {
-	p := &plan{view: w.view, limits: w.view.lim, root: top.dir, origin: top.file, kusts: w.order, files: w.files, fed: map[string][]byte{}, apart: &apart{}}
+// spec returns the description of a build that starts in a kustomization.
+func (w *walker) spec(top *kust) *buildSpec {
+	p := &buildSpec{view: w.view, limits: w.view.lim, root: top.dir, origin: top.file, kusts: w.order, files: w.files, fed: map[string][]byte{}, apart: &apart{}}
 	for _, k := range w.order {
 		if k.legacy || k.virtual {
 			content, err := encodeKustomization(copyNode(k.doc))
@@ -62,7 +62,7 @@ func encodeKustomization(doc *yaml.Node) ([]byte, error) {
 
 // job returns a run of kustomize over exactly the walked files. fed replaces the content of files for this
 // run.
-func (p *plan) job(fed map[string][]byte) *worker.Job {
+func (p *buildSpec) job(fed map[string][]byte) *worker.Job {
 	j := &worker.Job{Root: p.root, Files: p.view.contents(p.files), Paths: p.view.resolutions(), Reads: p.limits.Files, Bytes: p.limits.TotalBytes, Nodes: p.limits.Nodes, Small: p.view.small}
 	maps.Copy(j.Files, p.fed)
 	maps.Copy(j.Files, fed)
@@ -78,13 +78,13 @@ func (p *plan) job(fed map[string][]byte) *worker.Job {
 // run builds the plan and returns the objects, in order. fed replaces the content of files for this run. If
 // the tree cannot be read, the time is over, or no worker can run, it returns neither objects nor a fault.
 // The view then has the reason.
-func (p *plan) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *diag.Diagnostic) {
+func (p *buildSpec) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *diag.Diagnostic) {
 	b, fault := p.runParts(ctx, fed)
 	return b.nodes, fault
 }
 
 // runParts is like run, and also returns the objects in the order of the plan's members.
-func (p *plan) runParts(ctx context.Context, fed map[string][]byte) (built, *diag.Diagnostic) {
+func (p *buildSpec) runParts(ctx context.Context, fed map[string][]byte) (built, *diag.Diagnostic) {
 	b, err := p.build(ctx, fed)
 	if err == nil {
 		return b, nil

@@ -27,7 +27,7 @@ const mask = secret.Mask
 // secret would be split. Neither run gets a secret.
 
 // secretCut returns a finding about a replacement that splits a secret, or nil.
-func (p *plan) secretCut(ctx context.Context, nodes []*yaml.Node) *diag.Diagnostic {
+func (p *buildSpec) secretCut(ctx context.Context, nodes []*yaml.Node) *diag.Diagnostic {
 	delimiters, at := p.delimiters()
 	d := &p.view.decryption
 	if len(delimiters) == 0 || len(d.files) == 0 || p.view.failure() != nil {
@@ -94,7 +94,7 @@ func cutDiagnostic(at diag.Position) diag.Diagnostic {
 }
 
 // delimiters returns the delimiters of all replacements, and the position of the first one.
-func (p *plan) delimiters() (out []string, at diag.Position) {
+func (p *buildSpec) delimiters() (out []string, at diag.Position) {
 	for _, k := range p.kusts {
 		if !bytes.Contains(bytes.ToLower(k.content), []byte("delimiter")) && len(k.settings) < 2 {
 			continue
@@ -181,11 +181,11 @@ func (w *walker) given() (out []kinds.Object) {
 			}
 		}
 		for _, e := range entries(k.doc, "secretGenerator") {
-			add(stringData(w.sources(k, deref(e))), "Secret")
+			add(stringData(w.generatorValues(k, deref(e))), "Secret")
 		}
 		for _, doc := range k.settings {
 			if text(doc, "kind") == "SecretGenerator" {
-				add(stringData(w.sources(k, doc)), "Secret")
+				add(stringData(w.generatorValues(k, doc)), "Secret")
 			}
 		}
 	}

@@ -88,7 +88,7 @@ func newWalker(v *view) *walker {
 }
 
 // walk reads everything that a build of p needs. The plan is nil if nothing can be built.
-func (w *walker) walk(p string) *plan {
+func (w *walker) walk(p string) *buildSpec {
 	clean, err := tree.Clean(p)
 	if err != nil {
 		w.pathFault(p, diag.Position{}, errEscape)
@@ -108,7 +108,7 @@ func (w *walker) walk(p string) *plan {
 	if top == nil {
 		return nil
 	}
-	return w.plan(top)
+	return w.spec(top)
 }
 
 // directory walks a directory that is the path of a build. Without a kustomization, its YAML files form

@@ -114,7 +114,7 @@ func (m *Machine[E, P]) Turn(ctx context.Context, store state.Store, now Now) (a
 		e := P(&t.all[i])
 		at := e.state().After
 		if !now.Time.Before(at) && !e.state().drop {
-			at = t.step(ctx, e)
+			at = t.advance(ctx, e)
 			if ctx.Err() != nil {
 				return again, ctx.Err()
 			}
@@ -130,9 +130,9 @@ func (m *Machine[E, P]) Turn(ctx context.Context, store state.Store, now Now) (a
 	return again, t.save()
 }
 
-// step opens, updates or closes the pull request of one entry if that is due, and returns the time of its
+// advance opens, updates or closes the pull request of one entry if that is due, and returns the time of its
 // next step.
-func (t *turn[E, P]) step(ctx context.Context, e P) (at time.Time) {
+func (t *turn[E, P]) advance(ctx context.Context, e P) (at time.Time) {
 	s := e.state()
 	var err error
 	if s.Phase != Theirs {

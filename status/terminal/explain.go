@@ -15,17 +15,17 @@ import (
 // Explained is a field and, if requested, the origin of its value.
 type Explained struct {
 	render.Field
-	Chain []kust.Step
+	Chain []kust.ValueChange
 }
 
 type explainedJSON struct {
-	Field    string         `json:"field,omitempty"`
-	Manifest *manifestJSON  `json:"manifest,omitempty"`
-	Value    string         `json:"value"`
-	Source   render.Source  `json:"source"`
-	Note     string         `json:"note,omitempty"`
-	Origin   *diag.Position `json:"origin,omitempty"`
-	Chain    []kust.Step    `json:"chain,omitempty"`
+	Field    string             `json:"field,omitempty"`
+	Manifest *manifestJSON      `json:"manifest,omitempty"`
+	Value    string             `json:"value"`
+	Source   render.ValueKind   `json:"source"`
+	Note     string             `json:"note,omitempty"`
+	Origin   *diag.Position     `json:"origin,omitempty"`
+	Chain    []kust.ValueChange `json:"chain,omitempty"`
 }
 
 type manifestJSON struct {
@@ -70,7 +70,7 @@ func explained(fields []Explained) []explainedJSON {
 func (p Printer) Fields(fields []Explained) error {
 	t := tabwriter.NewWriter(p.W, 0, 0, 2, ' ', 0)
 	for _, f := range fields {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\n", wording.Clean(f.Path.String()), shown(f.Value), wording.Clean(source(f.Field)))
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\n", wording.Clean(f.Path.String()), shown(f.Value), wording.Clean(originText(f.Field)))
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("print fields: %w", err)
@@ -119,7 +119,7 @@ func (p Printer) Chains(fields []Explained) error {
 // the source of the value.
 func (p Printer) chain(f Explained) error {
 	if len(f.Chain) == 0 {
-		p.line("    ", wording.Clean(source(f.Field)))
+		p.line("    ", wording.Clean(originText(f.Field)))
 		return nil
 	}
 	t := tabwriter.NewWriter(p.W, 0, 0, 2, ' ', 0)
@@ -139,8 +139,8 @@ func (p Printer) chain(f Explained) error {
 	return nil
 }
 
-// source describes the origin of a value.
-func source(f render.Field) string {
+// originText describes the origin of a value.
+func originText(f render.Field) string {
 	switch {
 	case f.Origin.Known():
 		return f.Origin.String()
@@ -152,7 +152,7 @@ func source(f render.Field) string {
 }
 
 // how describes the kind of a step.
-func how(s kust.Step) string {
+func how(s kust.ValueChange) string {
 	text := strings.ReplaceAll(string(s.How), "-", " ")
 	if s.Component {
 		text += " of a component"
@@ -160,7 +160,7 @@ func how(s kust.Step) string {
 	return text
 }
 
-func stepValue(s kust.Step) string {
+func stepValue(s kust.ValueChange) string {
 	if s.Value == nil {
 		return "(not shown)"
 	}
