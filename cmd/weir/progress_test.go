@@ -9,11 +9,12 @@ import (
 
 // Each outcome of a step is one line that names the target, the step, its resource and the reason.
 func TestProgressOfSteps(t *testing.T) {
+	const done, skipped, failed = reconciler.StepDone, reconciler.StepSkipped, reconciler.StepFailed
 	var out strings.Builder
 	log := newProgress(surroundings{stderr: &out}).logger().With("target", "prod", "pool", "default/web", "step", "update auto-scaling-group", "name", "web")
-	log.Info(reconciler.StepDone)
-	log.Warn(reconciler.StepSkipped, "error", "AWS is busy", "kind", "busy")
-	log.Error(reconciler.StepFailed, "error", "denied\x1b[31m", "kind", "denied")
+	log.Info(done)
+	log.Warn(skipped, "error", "AWS is busy", "kind", "busy")
+	log.Error(failed, "error", "denied\x1b[31m", "kind", "denied")
 	log.Debug("nothing that people read")
 	log.Warn("a list is old", "age", "1h")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
