@@ -290,12 +290,13 @@ func (db *DB) Update(fn func(*Tx) error) error {
 	return err
 }
 
-// boltTable accesses the records of a file in a transaction of the library.
+// boltTable accesses the records of a file in a transaction of the library. It returns copies of values: the
+// library's own are in a memory map, and change if another process truncates the file while they are decoded.
 type boltTable struct{ tx *bolt.Tx }
 
 func (t boltTable) get(bucket, key string) ([]byte, error) {
 	if b := t.tx.Bucket([]byte(bucket)); b != nil {
-		return b.Get([]byte(key)), nil
+		return bytes.Clone(b.Get([]byte(key))), nil
 	}
 	return nil, nil
 }
@@ -328,7 +329,7 @@ func (t boltTable) scan(bucket, from string, backwards bool, fn func(key string,
 		first, next = c.Last, c.Prev
 	}
 	for k, value := first(); k != nil && (!backwards || bytes.Compare(k, []byte(from)) >= 0); k, value = next() {
-		if err := fn(string(k), value); err != nil {
+		if err := fn(string(k), bytes.Clone(value)); err != nil {
 			return err
 		}
 	}
