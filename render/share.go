@@ -217,7 +217,7 @@ func sortedKeys(m reflect.Value) []reflect.Value {
 }
 
 // stored returns the stored value with the given content. All parts of the content are shared already. If
-// there is no such value, it stores fresh, which takes the given number of bytes without its parts.
+// no such value is stored yet, it stores fresh, which takes the given number of bytes without its parts.
 func (s *Shared) stored(fresh reflect.Value, bytes int, content ...reflect.Value) reflect.Value {
 	h := sha256.New()
 	h.Write([]byte(fresh.Type().String()))

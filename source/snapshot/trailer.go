@@ -98,7 +98,7 @@ func messageEnd(s string) int {
 	return cut
 }
 
-// trailersStart returns the offset of the trailers in s, or len(s) if there are none. The trailers are the last
+// trailersStart returns the offset of the trailers in s, or len(s) if s has no trailers. The trailers are the last
 // paragraph, unless it is also the title. Each of its lines must be a trailer. But if at least one line is one
 // that Git itself writes (gitsOwn), the paragraph may contain up to three other lines for each trailer.
 func trailersStart(s string) int {

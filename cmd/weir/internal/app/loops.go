@@ -33,7 +33,7 @@ type loop struct {
 }
 
 // withdrawnGrant returns a grant (an approval in use) of a target of the pass in progress that users have
-// withdrawn since the pass started, nil if there is none. The caller holds passes.mu.
+// withdrawn since the pass started. It returns nil if users have withdrawn no grant. The caller holds passes.mu.
 func (l *loop) withdrawnGrant(now gates.Records) *gates.Grant {
 	for _, g := range l.records.Grants {
 		if slices.Contains(l.targets, g.Target) && !slices.ContainsFunc(now.Grants, func(o gates.Grant) bool { return o.Holds(g) }) {
