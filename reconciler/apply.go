@@ -118,17 +118,19 @@ func optional(st step.Step, err *observed.Error) bool {
 	return st.Verb == step.PruneVersion && err != nil && (err.Kind == observed.Denied || err.Kind == observed.Invalid)
 }
 
-// The messages of log records about a step, for a caller that shows them in another form.
+// The messages with which runStep logs the result of a step. A log handler can compare a record's message with
+// them to show it in another form. The records have the attributes target, pool, step, name and duration; StepDone
+// has reason, and the others have error and kind.
 const (
 	StepDone    = "step done"
 	StepSkipped = "step not done, a later pass tries again"
 	StepFailed  = "step failed"
 )
 
-// runStep executes a step, logs it and returns its outcome. If the pass is interrupted meanwhile, it
-// still waits for AWS's answer; if the daemon ends, for at most LastCall. The outcome is Skipped if the
-// next pass decides again about the step. If the step makes a template or version, made gets its
-// reference.
+// runStep executes a step and returns its outcome. It logs the outcome, unless the step was left to a later pass
+// (step.ErrLater). If the pass is interrupted meanwhile, runStep still waits for AWS's answer; if the daemon ends,
+// for at most LastCall. The outcome is Skipped if the next pass decides again about the step. If the step makes a
+// template or version, made gets its reference.
 func (a *applier) runStep(ctx context.Context, r *plan.Report, st step.Step, made step.Made) step.Outcome {
 	began := a.now()
 	ctx, cancel := forCall(ctx)

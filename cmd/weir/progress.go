@@ -91,8 +91,8 @@ func (p *progress) pools(applied []terminal.Applied) {
 	}
 }
 
-// logger returns a logger that converts the reconciler's lines about steps to progress. It prints warnings
-// unchanged.
+// logger returns a logger that shows the reconciler's records about steps as progress. It also prints other
+// warnings and errors, without time and level.
 func (p *progress) logger() *slog.Logger { return slog.New(&stepHandler{progress: p}) }
 
 // stepHandler is the slog.Handler of a progress.
@@ -104,7 +104,8 @@ type stepHandler struct {
 // Enabled accepts records of level Info and above.
 func (h *stepHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
 
-// Handle shows a record.
+// Handle prints a line for the result of a step, without its pool, duration and reason. It prints other warnings
+// and errors with all attributes, and drops other records.
 func (h *stepHandler) Handle(_ context.Context, r slog.Record) error {
 	facts := map[string]string{}
 	var order []string

@@ -290,8 +290,8 @@ func (db *DB) Update(fn func(*Tx) error) error {
 	return err
 }
 
-// boltTable accesses the records of a file in a transaction of the library. It returns copies of values: the
-// library's own are in a memory map, and change if another process truncates the file while they are decoded.
+// boltTable implements table in a transaction of bbolt. It returns copies of values, because bbolt's own are in
+// a memory map, and would change during decoding if another process truncated the file.
 type boltTable struct{ tx *bolt.Tx }
 
 func (t boltTable) get(bucket, key string) ([]byte, error) {
@@ -316,8 +316,8 @@ func (t boltTable) remove(bucket, key string) error {
 	return nil
 }
 
-// scan calls fn for the records of a bucket from a key on, in order of keys, or backwards from the last key
-// to from. It ends at the first error of fn.
+// scan calls fn for each record whose key is at least from: in ascending order, or backwards from the last key of
+// the bucket. It stops at the first error of fn, and returns that error.
 func (t boltTable) scan(bucket, from string, backwards bool, fn func(key string, value []byte) error) error {
 	b := t.tx.Bucket([]byte(bucket))
 	if b == nil {

@@ -29,8 +29,8 @@ func Set(bytes uint64) {
 	}
 }
 
-// policy adjusts GOGC after each collection: it has a finalizer that sets itself again. Only the latest policy
-// does.
+// policy sets GOGC after each collection. A collection finds the policy unreachable and runs its finalizer,
+// adjust, which sets the finalizer again. An earlier policy does not set it again, and is freed.
 type policy struct {
 	number  int
 	percent func(live uint64) int
@@ -42,7 +42,9 @@ var (
 	latest int // the number of the latest policy
 )
 
-// follow makes percent decide from now on, instead of earlier functions. Its argument is the live memory in bytes.
+// follow makes percent choose GOGC, instead of any earlier function: once now, and after each collection. The
+// argument of percent is the memory in bytes that the last collection found live. percent runs with mu held, so
+// it must not call Set or GiveBack.
 func follow(percent func(live uint64) int) {
 	mu.Lock()
 	latest++
@@ -84,7 +86,7 @@ type pacer struct {
 	turn   int
 }
 
-// busy records a collection, and reports whether there is a burst.
+// busy records a collection, or the start of the policy, and reports whether there is a burst.
 func (p *pacer) busy(now time.Time) bool {
 	first := p.recent[p.turn]
 	p.recent[p.turn] = now
