@@ -52,24 +52,25 @@ type meta struct {
 type walk struct {
 	file io.ReaderAt
 	meta
-	seen map[uint64]bool
+	seen    map[uint64]bool
+	records digest
 }
 
-// check returns the fault of a file of size bytes, or nil if the file can be opened.
-func check(file io.ReaderAt, size int64) error {
+// check returns the fault of a file of size bytes, or its fingerprint if the file can be opened.
+func check(file io.ReaderAt, size int64) (fingerprint, error) {
 	m, err := newestMeta(file, size)
 	if err != nil {
-		return err
+		return fingerprint{}, err
 	}
 	// In this order a product cannot overflow.
 	if m.pages > uint64(size) || m.pages*m.pageSize > uint64(size) { //nolint:gosec // a file's size is not negative
-		return fmt.Errorf("it has %d bytes and its end is missing: %d pages of %d bytes were written", size, m.pages, m.pageSize)
+		return fingerprint{}, fmt.Errorf("it has %d bytes and its end is missing: %d pages of %d bytes were written", size, m.pages, m.pageSize)
 	}
 	w := &walk{file: file, meta: m, seen: map[uint64]bool{0: true, 1: true}}
-	if err := w.tree(m.root, 0, true); err != nil {
-		return err
+	if err := w.tree(m.root, 0, ""); err != nil {
+		return fingerprint{}, err
 	}
-	return w.freelist()
+	return fingerprint{m.number, w.records}, w.freelist()
 }
 
 // newestMeta returns the meta page in force.
@@ -142,9 +143,9 @@ func (w *walk) page(id uint64) (flags uint16, count int, data []byte, err error)
 	return native.Uint16(header[8:]), int(native.Uint16(header[10:])), data, nil
 }
 
-// tree checks a tree of pages. The top tree may contain only buckets: the library would refuse to write into
-// a bucket that has a value in its place.
-func (w *walk) tree(id uint64, depth int, top bool) error {
+// tree checks a tree of pages, which belongs to the named bucket. The top tree has no name and may contain only
+// buckets: the library would refuse to write into a bucket that has a value in its place.
+func (w *walk) tree(id uint64, depth int, bucket string) error {
 	if depth > maxDepth {
 		return errors.New("its pages nest too deep")
 	}
@@ -154,15 +155,15 @@ func (w *walk) tree(id uint64, depth int, top bool) error {
 	}
 	switch flags {
 	case flagLeaf:
-		return w.leaf(id, count, data, depth, top)
+		return w.leaf(id, count, data, depth, bucket)
 	case flagBranch:
-		return w.branch(id, count, data, depth, top)
+		return w.branch(id, count, data, depth, bucket)
 	}
 	return fmt.Errorf("page %d is of no known kind", id)
 }
 
-// branch checks a branch page and the pages below. top is set in the tree of buckets.
-func (w *walk) branch(id uint64, count int, data []byte, depth int, top bool) error {
+// branch checks a branch page of a bucket and the pages below.
+func (w *walk) branch(id uint64, count int, data []byte, depth int, bucket string) error {
 	if count == 0 {
 		return fmt.Errorf("page %d is damaged", id)
 	}
@@ -178,16 +179,16 @@ func (w *walk) branch(id uint64, count int, data []byte, depth int, top bool) er
 			return fmt.Errorf("page %d is damaged", id)
 		}
 		last = key
-		if err := w.tree(native.Uint64(data[at+8:]), depth+1, top); err != nil {
+		if err := w.tree(native.Uint64(data[at+8:]), depth+1, bucket); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// leaf checks a leaf page and the buckets in it. top is set in the tree of buckets, whose entries are buckets
-// only.
-func (w *walk) leaf(id uint64, count int, data []byte, depth int, top bool) error {
+// leaf checks a leaf page of a bucket, adds its records to the digest, and checks the buckets in it. The top tree,
+// which has no name, contains buckets only.
+func (w *walk) leaf(id uint64, count int, data []byte, depth int, bucket string) error {
 	var last []byte
 	for i := range count {
 		at := headerSize + i*leafItemSize
@@ -205,12 +206,13 @@ func (w *walk) leaf(id uint64, count int, data []byte, depth int, top bool) erro
 			return fmt.Errorf("page %d is damaged", id)
 		}
 		if native.Uint32(data[at:])&leafBucket == 0 {
-			if top {
+			if bucket == "" {
 				return fmt.Errorf("page %d is damaged", id)
 			}
+			w.records.toggle(bucket, string(key), value)
 			continue
 		}
-		if err := w.bucket(id, value, depth); err != nil {
+		if err := w.bucket(id, string(key), value, depth); err != nil {
 			return err
 		}
 	}
@@ -218,18 +220,18 @@ func (w *walk) leaf(id uint64, count int, data []byte, depth int, top bool) erro
 }
 
 // bucket checks a bucket: its own pages, or the inline page of a small bucket.
-func (w *walk) bucket(id uint64, value []byte, depth int) error {
+func (w *walk) bucket(id uint64, name string, value []byte, depth int) error {
 	if len(value) < bucketSize {
 		return fmt.Errorf("page %d is damaged", id)
 	}
 	if root := native.Uint64(value); root != 0 {
-		return w.tree(root, depth+1, false)
+		return w.tree(root, depth+1, name)
 	}
 	inline := value[bucketSize:]
 	if depth > maxDepth || len(inline) < headerSize || native.Uint16(inline[8:]) != flagLeaf {
 		return fmt.Errorf("page %d is damaged", id)
 	}
-	return w.leaf(id, int(native.Uint16(inline[10:])), inline, depth+1, false)
+	return w.leaf(id, int(native.Uint16(inline[10:])), inline, depth+1, name)
 }
 
 // part returns size bytes that start offset bytes after at.
@@ -244,8 +246,8 @@ func part(data []byte, at int, offset, size uint32) ([]byte, bool) {
 
 // freelist checks that no page listed as free is in use.
 func (w *walk) freelist() error {
-	if w.meta.freelist == noFreelist {
-		return nil
+	if w.meta.freelist == noFreelist { // weir always writes it; without it, the library reads all pages on a goroutine of its own
+		return errors.New("its list of free pages is missing")
 	}
 	flags, count, data, err := w.page(w.meta.freelist)
 	if err != nil {

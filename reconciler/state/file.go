@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,7 +57,7 @@ type DB struct {
 	mu     sync.Mutex // held during a transaction
 	bolt   *bolt.DB
 	file   *os.File  // the library's handle
-	size   int64     // before the last transaction
+	left   image     // the file after the last transaction
 	broken error     // why the file can no longer be used
 	tried  time.Time // time of the last attempt to replace it
 	closed bool
@@ -118,7 +117,8 @@ func open(dir string, readOnly bool, lost *UnreadableError) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
-	switch err := readable(name); {
+	left, err := readable(name)
+	switch {
 	case !errors.Is(err, fs.ErrNotExist):
 		if err != nil {
 			return nil, err
@@ -128,7 +128,7 @@ func open(dir string, readOnly bool, lost *UnreadableError) (*DB, error) {
 	case readOnly:
 		return nil, err
 	}
-	db := &DB{dir: dir, readOnly: readOnly, lost: lost}
+	db := &DB{dir: dir, readOnly: readOnly, lost: lost, left: left}
 	if err := db.openBolt(name); err != nil {
 		return nil, err
 	}
@@ -144,27 +144,28 @@ func open(dir string, readOnly bool, lost *UnreadableError) (*DB, error) {
 	return db, nil
 }
 
-// readable checks the file before the library opens it. An empty file counts as missing.
-func readable(name string) (err error) {
+// readable checks the file before the library opens it, and returns its image. An empty file counts as missing.
+func readable(name string) (found image, err error) {
+	none := image{unknown: true}
 	info, err := os.Stat(name)
 	if err != nil {
-		return fmt.Errorf("open state: %w", err)
+		return none, fmt.Errorf("open state: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return &UnreadableError{File: name, Why: errors.New("it is not a regular file")}
+		return none, &UnreadableError{File: name, Why: errors.New("it is not a regular file")}
 	}
 	if info.Size() == 0 { // another process was about to create it
-		return fmt.Errorf("open state: %s is empty: %w", name, fs.ErrNotExist)
+		return none, fmt.Errorf("open state: %s is empty: %w", name, fs.ErrNotExist)
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return fmt.Errorf("open state: %w", err)
+		return none, fmt.Errorf("open state: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := check(f, info.Size()); err != nil {
-		return &UnreadableError{File: name, Why: err}
+	if found, err = imageOf(f); err != nil {
+		return none, &UnreadableError{File: name, Why: err}
 	}
-	return nil
+	return found, nil
 }
 
 // openBolt opens a file that was checked. If the library still panics, the file is unreadable.
@@ -187,7 +188,7 @@ func (db *DB) openBolt(name string) error {
 	case errors.As(err, &d):
 		db.giveUp()
 		return &UnreadableError{File: name, Why: err}
-	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrChecksum):
+	case damaged(err):
 		return &UnreadableError{File: name, Why: err}
 	case err != nil:
 		return fmt.Errorf("open state: %w", err)
@@ -205,7 +206,7 @@ func (db *DB) start(name string, earlier bool) error {
 				empty = true
 				return nil
 			}
-			_, err := Bucket[int]{aboutBucket}.read(&Tx{boltTable{tx}}, formatKey, &version)
+			_, err := Bucket[int]{aboutBucket}.read(&Tx{boltTable{tx: tx}}, formatKey, &version)
 			return err
 		})
 	})
@@ -215,7 +216,12 @@ func (db *DB) start(name string, earlier bool) error {
 	case empty && earlier && db.lost == nil:
 		return &UnreadableError{File: name, Why: errGone}
 	case empty && !db.readOnly:
-		return guarded(func() error { return db.bolt.Update(db.fill) })
+		if err := guarded(func() error { return db.bolt.Update(db.fill) }); damaged(err) {
+			return &UnreadableError{File: name, Why: err}
+		} else if err != nil {
+			return fmt.Errorf("create state: %s: %w", name, err)
+		}
+		db.left.unknown = true
 	case !empty && version == 0:
 		return &UnreadableError{File: name, Why: errors.New("it is not a state of weir's")}
 	case !empty && version != format:
@@ -227,9 +233,10 @@ func (db *DB) start(name string, earlier bool) error {
 // fill writes the initial records of a new file in one transaction. Without the loss, the file would look as
 // if nothing had been lost.
 func (db *DB) fill(tx *bolt.Tx) error {
-	err := Bucket[int]{aboutBucket}.Put(&Tx{boltTable{tx}}, formatKey, format)
+	write := &Tx{boltTable{tx: tx}}
+	err := Bucket[int]{aboutBucket}.Put(write, formatKey, format)
 	if err == nil && db.lost != nil {
-		err = losses.Put(&Tx{boltTable{tx}}, lossKey, *db.lost.Loss())
+		err = losses.Put(write, lossKey, *db.lost.Loss())
 	}
 	return err
 }
@@ -278,60 +285,34 @@ func (db *DB) Close() error {
 
 // View implements Store.
 func (db *DB) View(fn func(*Tx) error) error {
-	return db.run(func(b *bolt.DB) error { return b.View(func(tx *bolt.Tx) error { return fn(&Tx{boltTable{tx}}) }) })
+	return db.run(func(b *bolt.DB) error {
+		return b.View(func(tx *bolt.Tx) error { return fn(&Tx{boltTable{tx: tx}}) })
+	})
 }
 
 // Update implements Store. The changes are on disk when it returns.
 func (db *DB) Update(fn func(*Tx) error) error {
-	err := db.run(func(b *bolt.DB) error { return b.Update(func(tx *bolt.Tx) error { return fn(&Tx{boltTable{tx}}) }) })
+	err := db.run(func(b *bolt.DB) error { return db.update(b, fn) })
 	if errors.Is(err, bolterrors.ErrDatabaseReadOnly) {
 		return fmt.Errorf("write state: it was opened to be read: %w", err)
 	}
 	return err
 }
 
-// boltTable implements table in a transaction of bbolt. It returns copies of values, because bbolt's own are in
-// a memory map, and would change during decoding if another process truncated the file.
-type boltTable struct{ tx *bolt.Tx }
-
-func (t boltTable) get(bucket, key string) ([]byte, error) {
-	if b := t.tx.Bucket([]byte(bucket)); b != nil {
-		return bytes.Clone(b.Get([]byte(key))), nil
-	}
-	return nil, nil
-}
-
-func (t boltTable) put(bucket, key string, value []byte) error {
-	b, err := t.tx.CreateBucketIfNotExists([]byte(bucket))
-	if err != nil {
+// update runs a transaction and notes what it left in the file.
+func (db *DB) update(b *bolt.DB, fn func(*Tx) error) error {
+	number, records, refused := 0, db.left.records, false
+	err := b.Update(func(tx *bolt.Tx) error {
+		number = tx.ID()
+		err := fn(&Tx{boltTable{tx, &records}})
+		refused = err != nil
 		return err
+	})
+	switch {
+	case err == nil:
+		db.left = written(db.file, number, records)
+	case number > 0 && !refused:
+		db.left.unknown = true // the commit failed
 	}
-	return b.Put([]byte(key), value)
-}
-
-func (t boltTable) remove(bucket, key string) error {
-	if b := t.tx.Bucket([]byte(bucket)); b != nil {
-		return b.Delete([]byte(key))
-	}
-	return nil
-}
-
-// scan calls fn for each record whose key is at least from: in ascending order, or backwards from the last key of
-// the bucket. It stops at the first error of fn, and returns that error.
-func (t boltTable) scan(bucket, from string, backwards bool, fn func(key string, value []byte) error) error {
-	b := t.tx.Bucket([]byte(bucket))
-	if b == nil {
-		return nil
-	}
-	c := b.Cursor()
-	first, next := func() ([]byte, []byte) { return c.Seek([]byte(from)) }, c.Next
-	if backwards {
-		first, next = c.Last, c.Prev
-	}
-	for k, value := first(); k != nil && (!backwards || bytes.Compare(k, []byte(from)) >= 0); k, value = next() {
-		if err := fn(string(k), bytes.Clone(value)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }

@@ -16,9 +16,10 @@ import (
 )
 
 // guarded wraps all calls of the library, which reads the file through a memory map. If another process
-// truncates the file under a running daemon, a read causes a memory fault that ends an unprepared process.
+// truncates the file during a transaction, a read causes a memory fault that ends an unprepared process.
 // If the file then grows again, the new pages contain zeros, and the library panics. guarded turns both into
-// a damage.
+// a damage. It cannot catch what the library does with other content that appears during a transaction: a page that
+// refers to itself ends the process. Content that appears between two transactions is found by verify.
 func guarded(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -38,6 +39,12 @@ func guarded(do func() error) (err error) {
 type damage struct{ text string }
 
 func (d *damage) Error() string { return d.text }
+
+// damaged reports whether an error of the library says that the file cannot be used.
+func damaged(err error) bool {
+	var d *damage
+	return errors.As(err, &d) || errors.Is(err, bolterrors.ErrInvalid) || errors.Is(err, bolterrors.ErrVersionMismatch) || errors.Is(err, bolterrors.ErrChecksum)
+}
 
 // panicsInLibrary reports whether the current panic started in the library.
 func panicsInLibrary() bool {
@@ -70,15 +77,24 @@ func (db *DB) run(transaction func(*bolt.DB) error) error {
 		return bolterrors.ErrDatabaseNotOpen
 	}
 	if db.broken == nil {
-		db.broken = db.changed()
+		db.broken = db.verify()
 	}
 	if db.broken == nil {
 		err := guarded(func() error { return transaction(db.bolt) })
-		var d *damage
-		if !errors.As(err, &d) {
+		if errors.Is(err, bolterrors.ErrInvalidMapping) {
+			if err = db.reopen(); err == nil {
+				err = guarded(func() error { return transaction(db.bolt) })
+			}
+		}
+		var unreadable *UnreadableError
+		switch {
+		case errors.As(err, &unreadable):
+			db.broken = unreadable.Why
+		case damaged(err):
+			db.broken = err
+		default:
 			return err
 		}
-		db.broken = d
 	}
 	why := &UnreadableError{File: db.file.Name(), Why: db.broken}
 	if db.readOnly || time.Since(db.tried) < renewPause {
@@ -90,8 +106,24 @@ func (db *DB) run(transaction func(*bolt.DB) error) error {
 	if err != nil {
 		return errors.Join(why, err)
 	}
-	db.bolt, db.file, db.size, db.lost, db.broken = fresh.bolt, fresh.file, 0, why, nil
+	db.bolt, db.file, db.left, db.lost, db.broken = fresh.bolt, fresh.file, fresh.left, why, nil
 	return why
+}
+
+// reopen opens the file again after the library lost its memory map, for example because memory was short. The library
+// refuses all later transactions then, but the file may be sound.
+func (db *DB) reopen() error {
+	db.giveUp()
+	fresh, err := open(db.dir, db.readOnly, nil)
+	if err != nil {
+		return err
+	}
+	before := db.left
+	db.bolt, db.file, db.left = fresh.bolt, fresh.file, fresh.left
+	if !before.unknown && before.fingerprint != fresh.left.fingerprint {
+		return &UnreadableError{File: db.file.Name(), Why: errChanged}
+	}
+	return nil
 }
 
 // giveUp closes an unusable file and unlocks it, because its memory map would keep the lock. It does not
@@ -101,19 +133,31 @@ func (db *DB) giveUp() {
 	_ = db.file.Close()
 }
 
-// changed returns how other processes changed the file since the last transaction.
-func (db *DB) changed() error {
-	have, err := db.file.Stat()
+var errChanged = errors.New("another process changed its records")
+
+// verify returns how another process damaged or replaced the file since the last transaction, or nil. If the file
+// was written but has the same records, weir goes on.
+func (db *DB) verify() error {
+	info, err := db.file.Stat()
 	if err != nil {
-		return nil // the next read reports it
+		return nil // the transaction reports it
 	}
-	if have.Size() < db.size {
-		return fmt.Errorf("it was shortened from %d to %d bytes", db.size, have.Size())
-	}
-	db.size = have.Size()
 	there, err := os.Stat(db.file.Name())
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(have, there) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, there):
 		return errGone
+	case info.Size() < db.left.size:
+		return fmt.Errorf("it was shortened from %d to %d bytes", db.left.size, info.Size())
+	case db.left.untouched(db.file, info):
+		return nil
 	}
+	now, err := imageOf(db.file)
+	switch {
+	case err != nil:
+		return err
+	case !db.left.unknown && now.fingerprint != db.left.fingerprint:
+		return errChanged
+	}
+	db.left = now
 	return nil
 }

@@ -299,7 +299,7 @@ func (db *DB) wipe([]string) error {
 			if !moves(b) {
 				continue
 			}
-			if err := tx.table.(boltTable).tx.DeleteBucket([]byte(b)); err != nil {
+			if err := tx.table.(boltTable).drop(b); err != nil {
 				return err
 			}
 		}

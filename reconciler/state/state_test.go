@@ -335,7 +335,7 @@ func TestTheTopHoldsBucketsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	native.PutUint32(data[m.root*m.pageSize+headerSize:], 0)
-	if err := check(bytes.NewReader(data), int64(len(data))); err == nil {
+	if _, err := check(bytes.NewReader(data), int64(len(data))); err == nil {
 		t.Error("it can be opened")
 	}
 }
@@ -351,7 +351,7 @@ func TestABranchNamesItsPages(t *testing.T) {
 			found = true
 		}
 	}
-	if err := check(bytes.NewReader(data), int64(len(data))); !found || err == nil {
+	if _, err := check(bytes.NewReader(data), int64(len(data))); !found || err == nil {
 		t.Errorf("a branch found: %t, error %v", found, err)
 	}
 }

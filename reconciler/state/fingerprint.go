@@ -1,0 +1,79 @@
+package state
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"os"
+	"time"
+)
+
+// fingerprint identifies the content of a file: the number of its last transaction, and a digest of its records.
+type fingerprint struct {
+	transaction uint64
+	records     digest
+}
+
+// digest is the XOR of a hash of each record. So a transaction updates it without reading the records that it does
+// not change.
+type digest uint64
+
+// digestSeed is chosen at the start of the process. So a digest means nothing to another process.
+var digestSeed = maphash.MakeSeed()
+
+// toggle adds a record to the digest, or removes it if the digest contains it.
+func (d *digest) toggle(bucket, key string, value []byte) {
+	var h maphash.Hash
+	h.SetSeed(digestSeed)
+	for _, part := range []string{bucket, key} {
+		_ = binary.Write(&h, binary.NativeEndian, uint64(len(part))) // never fails
+		_, _ = h.WriteString(part)
+	}
+	_, _ = h.Write(value)
+	*d ^= digest(h.Sum64())
+}
+
+// stamp is what the file system reports of a file. A write changes it, unless it happens in the same tick of the file
+// system's clock (a few milliseconds) as an earlier one and keeps the size.
+type stamp struct {
+	size     int64
+	modified time.Time
+}
+
+func stampOf(info os.FileInfo) stamp { return stamp{info.Size(), info.ModTime()} }
+
+// image describes a file as weir left it after its last transaction.
+type image struct {
+	stamp
+	fingerprint
+	// unknown is set after a write that failed: the file may then have the records before it or after it.
+	unknown bool
+}
+
+// imageOf checks a file and returns its image.
+func imageOf(file *os.File) (image, error) {
+	info, err := file.Stat() // first, so that a write during the check is noticed later
+	if err != nil {
+		return image{}, err
+	}
+	found, err := check(file, info.Size())
+	return image{stamp: stampOf(info), fingerprint: found}, err
+}
+
+// written returns the image of a file after a transaction.
+func written(file *os.File, transaction int, records digest) image {
+	info, err := file.Stat()
+	if err != nil {
+		return image{unknown: true}
+	}
+	return image{stamp: stampOf(info), fingerprint: fingerprint{uint64(transaction), records}} //nolint:gosec // transactions are counted from 0
+}
+
+// untouched reports whether no other process wrote to the file since its image was taken. It reads the file's
+// times and the number of the last transaction only.
+func (i image) untouched(file *os.File, info os.FileInfo) bool {
+	if i.unknown || i.stamp != stampOf(info) {
+		return false
+	}
+	m, err := newestMeta(file, info.Size())
+	return err == nil && m.number == i.transaction
+}
