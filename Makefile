@@ -76,7 +76,7 @@ run: build ## the main job on this machine: embedded AWS, a Git repository, the 
 	@$(BIN) demo
 
 build: ## build bin/weir
-	@$(COMPILER) $(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/weir
+	@$(COMPILER) GO='$(GO)' deploy/build -ldflags '$(LDFLAGS)' -o $(BIN)
 
 test: ## all tests: no network, no credentials
 	@$(COMPILE) ./... >/dev/null
@@ -155,12 +155,13 @@ oracle-capa: ## CAPA's reconcilers against the emulator, in a module of its own 
 release: ## archives, bills of materials and checksums of PLATFORMS in dist
 	$(GO) run $(RELEASE) -platforms "$(PLATFORMS)"
 
-release-check: ## a release of the last commit for this platform, built in two places, is the same
+release-check: ## a release of the last commit for this platform, built in two places, is the same, and shows its demo without Go
 	@set -e; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
 	for place in one two/deeper; do mkdir -p "$$tmp/$$place"; git archive HEAD | tar -x -C "$$tmp/$$place"; \
 	  (cd "$$tmp/$$place" && $(GO) run $(RELEASE) -platforms "$$($(GO) env GOOS)/$$($(GO) env GOARCH)"); done; \
 	cmp "$$tmp/one/dist/SHA256SUMS" "$$tmp/two/deeper/dist/SHA256SUMS"; \
-	cd "$$tmp/one/dist" && sha256sum -c SHA256SUMS
+	(cd "$$tmp/one/dist" && sha256sum -c SHA256SUMS); \
+	WEIR_RELEASE_ARCHIVE="$$(ls "$$tmp"/one/dist/*.tar.gz)" $(GO) test -count=1 -v -run UnpackedRelease ./deploy/release
 
 clean: ## remove what the targets above made
 	rm -rf bin dist coverage.txt

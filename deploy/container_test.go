@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -168,13 +170,97 @@ func TestRunsAsInTheImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "kustomize_disable_go_plugin_support", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", filepath.Join(root, "usr/bin/weir"), "./cmd/weir")
-	build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
+	copyProgram(t, filepath.Join(root, "usr/bin/weir"))
+	repository(t, filepath.Join(root, "srv/fleet"))
+	if err := os.WriteFile(filepath.Join(root, "etc/weir/weir.yaml"), []byte(imageConfig), 0o644); err != nil { //nolint:gosec // somebody else reads it
+		t.Fatal(err)
+	}
+	const script = `set -e
+mount --make-rprivate /
+mount --bind "$1" "$1"
+mount -t tmpfs -o mode=0700,uid=65532,gid=65532 state "$1/var/lib/weir"
+mount -o remount,bind,ro "$1"
+if touch "$1/probe" 2>/dev/null; then echo "the root can be written" >&2; exit 9; fi
+root=$1
+shift
+exec env -i PATH="$PATH" AWS_EC2_METADATA_DISABLED=true chroot --userspec=65532:65532 "$root" /usr/bin/weir "$@"`
+	for name, args := range map[string][]string{"daemon": {"run", "--config", "/etc/weir/weir.yaml", "--log-format", "json"}, "demo": {"demo"}} {
+		t.Run(name, func(t *testing.T) {
+			mustConverge(t, exec.CommandContext(t.Context(), "unshare", append([]string{"--mount", "sh", "-c", script, "sh", root}, args...)...)) //nolint:gosec // the test's own script
+		})
+	}
+}
+
+// TestRunsInPodman builds the image's last stage, and runs everything that weir starts as the image's user, without
+// capabilities, over a root that cannot be written, with few files and processes.
+func TestRunsInPodman(t *testing.T) {
+	if testing.Short() {
+		t.Skip("with -short the binary is not built")
+	}
+	for _, tool := range []string{"podman", "runc"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not installed", tool)
+		}
+	}
+	dir := t.TempDir()
+	podman := func(args ...string) *exec.Cmd {
+		global := []string{"--root", filepath.Join(dir, "storage"), "--runroot", filepath.Join(dir, "run"), "--runtime", "runc", "--storage-driver=vfs", "--cgroup-manager=cgroupfs"}
+		return exec.CommandContext(t.Context(), "podman", append(global, args...)...) //nolint:gosec // the test's own arguments
+	}
+	if out, err := podman("info").CombinedOutput(); err != nil {
+		t.Skipf("podman does not work here: %v\n%s", err, out)
+	}
+	writeImageContext(t, dir)
+	if out, err := podman("build", "--layers=false", "--quiet", "--tag", "weir", dir).CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	repository(t, filepath.Join(root, "srv/fleet"))
-	config := `apiVersion: weir.dev/v1alpha1
+	inImage := func(options []string, args ...string) *exec.Cmd {
+		run := []string{
+			"run", "--rm", "--network=host", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "--read-only", "--read-only-tmpfs=false",
+			"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", "65532", "--env", "AWS_EC2_METADATA_DISABLED=true",
+		}
+		return podman(slices.Concat(run, options, []string{"weir"}, args)...)
+	}
+	fleet := []string{"--volume", filepath.Join(dir, "fleet") + ":/srv/fleet:ro", "--volume", filepath.Join(dir, "weir.yaml") + ":/etc/weir/weir.yaml:ro"}
+
+	out, err := inImage(fleet, "validate", "/srv/fleet/overlays/dev-eu", "--var", "CLUSTER_NAME=demo", "--var", "KUBERNETES_VERSION=v1.34.1", "--var", "AWS_REGION=eu-west-1").CombinedOutput()
+	if err != nil || string(out) != "2 pools valid\n" {
+		t.Errorf("validate, which renders in a process of its own: %v\n%s", err, out)
+	}
+	t.Run("daemon", func(t *testing.T) { mustConverge(t, inImage(fleet)) })
+	t.Run("demo", func(t *testing.T) { mustConverge(t, inImage(nil, "demo")) })
+}
+
+// writeImageContext writes what the image's last stage is built from, without the stage that compiles, and a fleet with
+// a configuration.
+func writeImageContext(t *testing.T, dir string) {
+	t.Helper()
+	raw, err := os.ReadFile("container/Containerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, last, found := strings.Cut(string(raw), "\nFROM scratch\n")
+	if !found {
+		t.Fatal("the Containerfile has another last stage")
+	}
+	for _, d := range []string{"out/usr/bin", "out/var/lib/weir", "out/etc/ssl/certs"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil { //nolint:gosec // somebody else runs in it
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"Containerfile": "FROM scratch AS build\nCOPY out /out\nFROM scratch\n" + last, "out/etc/ssl/certs/ca-certificates.crt": "", "weir.yaml": imageConfig,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // somebody else reads it
+			t.Fatal(err)
+		}
+	}
+	copyProgram(t, filepath.Join(dir, "out/usr/bin/weir"))
+	repository(t, filepath.Join(dir, "fleet"))
+}
+
+// imageConfig is the configuration of a daemon in the image, with the fleet at /srv/fleet.
+const imageConfig = `apiVersion: weir.dev/v1alpha1
 kind: Config
 instance: image
 stateDir: /var/lib/weir
@@ -188,17 +274,37 @@ targets:
   region: eu-west-1
   vars: {CLUSTER_NAME: demo, KUBERNETES_VERSION: v1.34.1, AWS_REGION: eu-west-1}
 `
-	if err := os.WriteFile(filepath.Join(root, "etc/weir/weir.yaml"), []byte(config), 0o644); err != nil { //nolint:gosec // somebody else reads it
+
+var program = sync.OnceValues(func() (content []byte, err error) {
+	dir, err := os.MkdirTemp("", "weir-program-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	build := exec.Command("go", "build", "-tags", "kustomize_disable_go_plugin_support", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", filepath.Join(dir, "weir"), "./cmd/weir") //nolint:noctx,gosec // several tests share it
+	build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return os.ReadFile(filepath.Join(dir, "weir"))
+})
+
+// copyProgram writes the binary as the image has it.
+func copyProgram(t *testing.T, to string) {
+	t.Helper()
+	content, err := program()
+	if err == nil {
+		err = os.WriteFile(to, content, 0o755) //nolint:gosec // somebody else runs it
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	script := `set -e
-mount --make-rprivate /
-mount --bind "$1" "$1"
-mount -t tmpfs -o mode=0700,uid=65532,gid=65532 state "$1/var/lib/weir"
-mount -o remount,bind,ro "$1"
-if touch "$1/probe" 2>/dev/null; then echo "the root can be written" >&2; exit 9; fi
-exec env -i PATH="$PATH" AWS_EC2_METADATA_DISABLED=true chroot --userspec=65532:65532 "$1" /usr/bin/weir run --config /etc/weir/weir.yaml --log-format json`
-	cmd := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c", script, "sh", root) //nolint:gosec // the test's own script
+}
+
+// mustConverge starts a weir that prints the address of its page first, waits until it is ready and a pool is running,
+// and stops it.
+func mustConverge(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	var log strings.Builder
 	cmd.Stderr = &log
@@ -209,16 +315,23 @@ exec env -i PATH="$PATH" AWS_EC2_METADATA_DISABLED=true chroot --userspec=65532:
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	first, err := bufio.NewReader(stdout).ReadString('\n')
+	lines := bufio.NewReader(stdout)
+	first, err := lines.ReadString('\n')
 	if err != nil {
 		_ = cmd.Wait() // the log says more
 		t.Fatalf("it does not start: %v\n%s", err, &log)
 	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(io.Discard, lines) // until the process ends
+	}()
 	page := strings.TrimSpace(first)
 	ready := waitFor(t.Context(), page+"/readyz", "ready\n") && waitFor(t.Context(), page+"/api/v1/pools", `"phase": "Running"`)
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
+	<-read
 	if err := cmd.Wait(); err != nil || !ready {
 		t.Fatalf("ready %t, ended with %v\n%s", ready, err, &log)
 	}

@@ -25,8 +25,10 @@ const demoHelp = `Run everything on this machine, without an AWS account: an emb
 clock, a Git repository with the example fleet, and the daemon that follows it, with its
 page. It first prints the page's address, then what to try next.
 
-One directory has everything: the repository, the configuration and the state of AWS. The
-demo deletes it at the end, unless --keep or --dir is given. It continues in a kept one.
+One directory has everything: the repository, the configuration and the state of AWS. It is
+a temporary one, or lies in /var/lib/weir if there is no place for temporary files, as in a
+read-only container. The demo deletes it at the end, unless --keep or --dir is given. It
+continues in a kept one.
 
 --members 3 runs three daemons that share the work over an embedded etcd, and prints how to
 kill one. The pages of the other two show which of them takes its work.`
@@ -47,9 +49,9 @@ func demoCommand(s surroundings) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if dir == "" {
-				made, err := os.MkdirTemp("", "weir-demo-")
+				made, err := demoDir()
 				if err != nil {
-					return fmt.Errorf("make demo: %w", err)
+					return err
 				}
 				dir = made
 				if !keep {
@@ -65,13 +67,27 @@ func demoCommand(s surroundings) *cobra.Command {
 			return runMembers(c.Context(), s, dir, several)
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", "", "directory to set the demo up in (default: a temporary one)")
+	c.Flags().StringVar(&dir, "dir", "", "directory of the demo (default: a temporary one)")
 	c.Flags().IntVar(&several, "members", 1, "how many daemons share the work")
 	c.Flags().BoolVar(&keep, "keep", false, "keep the temporary directory")
 	logs.add(c)
 	logs.level = "warn"
 	c.Flags().Lookup("log-level").DefValue = "warn"
 	return c
+}
+
+// demoDir creates a directory: in the system's place for temporary files, or else in the state directory, which alone
+// can be written in a container with a read-only root.
+func demoDir() (string, error) {
+	const pattern = "weir-demo-"
+	dir, err := os.MkdirTemp("", pattern)
+	if err == nil {
+		return dir, nil
+	}
+	if dir, err := os.MkdirTemp(config.SystemStateDir, pattern); err == nil {
+		return dir, nil
+	}
+	return "", fmt.Errorf("make demo: %w: write --dir DIRECTORY, or in a container mount a volume at %s that user %d can write to", err, config.SystemStateDir, os.Getuid())
 }
 
 // runDemo runs a daemon with an embedded AWS and an example repository in dir, until ctx ends.

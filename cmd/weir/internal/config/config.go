@@ -168,10 +168,13 @@ func (c *Config) setDefaults(env Env) {
 	}
 }
 
-// defaultStateDir returns /var/lib/weir for root, otherwise weir below XDG_STATE_HOME or ~/.local/state.
+// SystemStateDir is the default state directory of root, and the volume of the container image.
+const SystemStateDir = "/var/lib/weir"
+
+// defaultStateDir returns SystemStateDir for root, otherwise weir below XDG_STATE_HOME or ~/.local/state.
 func defaultStateDir(env Env) string {
 	if env.Root {
-		return "/var/lib/weir"
+		return SystemStateDir
 	}
 	if dir := env.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "weir")
