@@ -17,6 +17,7 @@ import (
 // after the effect. In the end weir removes the former owner's tags and lifecycle hooks
 // that the new one does not want, and the former owner writes nothing.
 func TestMoveCrash(t *testing.T) {
+	t.Parallel()
 	foreign := intent.LifecycleHook{Name: "boot", LifecycleTransition: launching, HeartbeatTimeout: 30, DefaultResult: "CONTINUE"}
 	for name, pool := range map[string]func(hooks ...intent.LifecycleHook) intent.Pool{
 		"group": func(hooks ...intent.LifecycleHook) intent.Pool {

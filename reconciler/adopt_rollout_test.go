@@ -69,6 +69,7 @@ func TestTheMarkOfAnAdoptionWaitsWithItsRollout(t *testing.T) {
 // restart, until somebody approves it or a commit changes the pool. After that there is
 // nothing special about it.
 func TestTheFirstRolloutAfterAdoption(t *testing.T) {
+	t.Parallel()
 	const rolls = "StartInstanceRefresh"
 	adopted := func(t *testing.T) (*world, reconciler.Desired, []string) {
 		w := newWorld(t)
@@ -167,6 +168,7 @@ func TestTheFirstUpdateAfterAdoption(t *testing.T) {
 // its machines and with what differs from Git, and nothing is written. A resource that
 // another tool has marked stays a conflict.
 func TestReportModeShowsWhatIsNotAdopted(t *testing.T) {
+	t.Parallel()
 	report := func(d reconciler.Desired) reconciler.Desired {
 		d.Policy.ReportOnly = true
 		return d

@@ -32,6 +32,7 @@ func (w *world) silent(targets ...reconciler.Desired) map[string]int {
 // A pass at rest reads a page for each 100 groups and each 200 templates, at least
 // one of both, and nothing for a pool.
 func TestReadsOfAPassAtRest(t *testing.T) {
+	t.Parallel()
 	sizes := []int{0, 1, 100, 101, 500}
 	if os.Getenv("WEIR_SOAK") != "" {
 		sizes = append(sizes, 10000)
@@ -52,6 +53,7 @@ func TestReadsOfAPassAtRest(t *testing.T) {
 // Nodegroups add a page for each 100 of a cluster, and a description of each that
 // is due; the groups behind them count as groups.
 func TestReadsOfAPassAtRestWithNodegroups(t *testing.T) {
+	t.Parallel()
 	w := newWorldWith(t, map[string]int{"nodegroups-per-cluster": 200})
 	for _, n := range []struct{ groups, nodegroups int }{{0, 1}, {1, 1}, {40, 30}, {40, 101}} {
 		blue := fleet(n.groups)
@@ -177,6 +179,7 @@ func TestReadsThatAreCountedApart(t *testing.T) {
 // A new pool takes two writes, and one more for each of what AWS takes in a call
 // of its own; reads are those of the batches, whatever the number of pools.
 func TestWritesOfNewPools(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		change func(*intent.Pool)
 		writes int

@@ -167,6 +167,7 @@ func TestTwoWeirsMakeOnePool(t *testing.T) {
 // answers are lost. Whatever comes: a resource never changes hands, none is made
 // twice, nothing leaks, and left alone both come to rest.
 func TestTwoRacingWeirsConverge(t *testing.T) {
+	t.Parallel()
 	checks(t, 15)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)

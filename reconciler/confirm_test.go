@@ -66,6 +66,7 @@ func (w *world) anew(name string) {
 // weir does not delete a resource that changes hands between the look and the deletion,
 // whatever it is.
 func TestADeletionLooksOnceMore(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	group := func(r step.Resource, a step.Action) bool {
 		switch a.(type) {

@@ -75,6 +75,7 @@ func TestAPoolThatIsNotPrunedStaysWithoutItsManifest(t *testing.T) {
 // Pools, their nodegroups and a shared declaration go in any order, one by one or
 // all at once, and the end is the same.
 func TestTheOrderInWhichThingsLeaveGitDoesNotMatter(t *testing.T) {
+	t.Parallel()
 	stays := groupPool("web", "m5.large", 1)
 	all := map[string]intent.Pool{"force": groupPool("force", "m5.large", 1), "drain": drained("drain", 1), "ng": nodegroupPool("ng", 1)}
 	orders := [][]string{{"force", "drain", "ng"}, {"ng", "force", "drain"}, {"drain", "ng", "force"}, {"force,drain", "ng"}, {"ng,drain", "force"}, {"force,drain,ng"}}
@@ -111,6 +112,7 @@ func TestTheOrderInWhichThingsLeaveGitDoesNotMatter(t *testing.T) {
 
 // Any call of a deletion fails in any way: the next passes, by a process that remembers nothing, delete the rest and touch nothing else.
 func TestADeletionStoppedAtAnyCallGoesOn(t *testing.T) {
+	t.Parallel()
 	web := groupPool("web", "m5.large", 1)
 	before := target("blue", web, groupPool("force", "m5.large", 1), drained("drain", 2), nodegroupPool("ng", 1))
 	after := target("blue", web)

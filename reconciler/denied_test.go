@@ -61,6 +61,7 @@ func (w *world) writes() map[string]int {
 // other targets, go on; nothing is deleted or rolled twice; and once the action
 // is allowed all converge.
 func TestADeniedReadBlocksOnlyWhatNeedsIt(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		service, operation, resource string
 		objects                      []string

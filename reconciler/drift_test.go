@@ -89,6 +89,7 @@ func hasCode(r *plan.Report, code string) bool {
 // The next pass sees a change by hand to a template, in a process that remembers
 // nothing, and puts it right at the cost of the writes that it takes.
 func TestDriftOfATemplateIsPutRight(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	tests := []struct {
 		name   string

@@ -109,6 +109,7 @@ func errorsOf(r *plan.Report) (out []string) {
 }
 
 func TestAProcessThatFellBehindDoesNotFight(t *testing.T) {
+	t.Parallel()
 	c := commits(3)
 	big := func() intent.Pool { return groupPool("web", "m5.xlarge", 3) }
 	small := func() intent.Pool { return groupPool("web", "m5.large", 3) }
@@ -184,6 +185,7 @@ func TestAProcessThatFellBehindDoesNotFight(t *testing.T) {
 // rollout that goes back to the version before, both may think that the other is somebody's hand. Neither goes on
 // for ever, however often it is started anew.
 func TestRolloutsOfOneCommitAreBounded(t *testing.T) {
+	t.Parallel()
 	c := commits(3)
 	one, two := target("blue", groupPool("web", "m5.large", 3)), target("blue", groupPool("web", "m5.xlarge", 3))
 	t.Run("two processes", func(t *testing.T) {
@@ -254,6 +256,7 @@ func TestRolloutsOfOneCommitAreBounded(t *testing.T) {
 // A commit that only takes a pool away leaves nothing that names it: a process that fell
 // behind makes the pool anew, but not for ever.
 func TestAPoolThatIsDeletedEachTimeIsNotMadeForEver(t *testing.T) {
+	t.Parallel()
 	c := commits(2)
 	for name, less := range map[string]intent.Pool{"group": groupPool("less", "m5.large", 1), "nodegroup": nodegroupPool("less", 1)} {
 		t.Run(name, func(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 // weir puts a change by hand right. A change in Git makes a version, and the plan names
 // the manifest's field.
 func TestEveryRowOfATemplateIsHeld(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rows := cloudtest.TemplateFields()
 	pool := func(i int, data intent.TemplateData) intent.Pool {

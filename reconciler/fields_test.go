@@ -55,6 +55,7 @@ var templateFields = []struct {
 // neither a further version nor a rollout, also for a process that remembers
 // nothing.
 func TestEveryTemplateFieldMakesOneVersionAndThenSilence(t *testing.T) {
+	t.Parallel()
 	for _, tt := range templateFields {
 		t.Run(strings.TrimSuffix(tt.name, "?"), func(t *testing.T) {
 			w := newWorld(t)

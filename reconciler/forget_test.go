@@ -132,6 +132,7 @@ func TestAClusterIsListedWhileItHasNodegroups(t *testing.T) {
 // Targets with tokens, refused pools, updated nodegroups and rollouts come and go, and
 // leave nothing behind.
 func TestAScopeForgetsWhatIsGone(t *testing.T) {
+	t.Parallel()
 	w := newTokenWorld(t)
 	stay := target("stay", groupPool("stay", "m5.large", 1))
 	w.settle(stay)

@@ -75,6 +75,7 @@ func drawWish(rt *rapid.T) groupWish {
 // cancelled; once all rest, AWS holds what Git says of each group and nothing of groups that Git dropped, and weir has left undeclared settings
 // alone. Then there is silence.
 func TestWhateverHappensToAGroupItEndsAsGitSays(t *testing.T) {
+	t.Parallel()
 	checks(t, 12)
 	ctx := context.Background()
 	begin := newWorld(t).save()

@@ -70,6 +70,7 @@ func made(v reflect.Value) reflect.Value {
 // changed later, and is put right when somebody changes it by hand; in between nothing
 // is left to do. The special ones have tests of their own.
 func TestEveryRowOfAGroupIsHeld(t *testing.T) {
+	t.Parallel()
 	n := 0
 	for _, m := range field.GroupMembers() {
 		if m.Special || m.Call != field.UpdateGroup {

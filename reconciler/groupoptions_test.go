@@ -150,6 +150,7 @@ func (w *world) groupHolds(name, members string) {
 // A group that is made with options has them, with no more writes than they
 // need, and nothing follows, also for a process that remembers nothing.
 func TestGroupOptionsAtCreation(t *testing.T) {
+	t.Parallel()
 	for _, tt := range groupOptions {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -173,6 +174,7 @@ func TestGroupOptionsAtCreation(t *testing.T) {
 // A group that gets options later, or loses them by hand, gets them in the end;
 // instances are replaced for a mixed instances policy only.
 func TestGroupOptionsLater(t *testing.T) {
+	t.Parallel()
 	for _, tt := range groupOptions {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)

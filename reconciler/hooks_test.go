@@ -233,6 +233,7 @@ func TestAdoptedHooksAreNotMadeAnew(t *testing.T) {
 
 // Any call of a change of hooks fails in any way: the next passes end with the same hooks, and somebody else's hook survives.
 func TestHooksConvergeWhateverCallIsLost(t *testing.T) {
+	t.Parallel()
 	before := hooked(intent.LifecycleHook{Name: "boot", LifecycleTransition: launching, NotificationMetadata: "x"}, drainHook(60))
 	after := hooked(intent.LifecycleHook{Name: "late", LifecycleTransition: launching}, drainHook(90), intent.LifecycleHook{Name: "x", LifecycleTransition: terminating})
 	want := []string{"drain 90 CONTINUE", "foreign 100 ABANDON", "late 3600 ABANDON", "x 3600 ABANDON"}

@@ -33,6 +33,7 @@ import (
 // they are adopted and applied, each has a template of weir's own, no machine was replaced,
 // and there is nothing left to do. What manifests cannot say is named instead, or refused.
 func TestImportedContentsStayAsTheyAre(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)
 		odd := launchingFleet(rt, w)

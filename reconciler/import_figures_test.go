@@ -32,6 +32,7 @@ import (
 // clusters, in few calls, as a fifth of the lines that a file for each would have, with
 // nothing to do once they are adopted.
 func TestImportOfManyPools(t *testing.T) {
+	t.Parallel()
 	const groups, nodegroups = 470, 30
 	ctx := context.Background()
 	w := newWorld(t)

@@ -32,6 +32,7 @@ import (
 // with any members that AWS takes together, imports and adopts them. Afterwards there is
 // nothing to do but what every manifest says and AWS had not, and no machine is replaced.
 func TestImportedFleetsStayAsTheyAre(t *testing.T) {
+	t.Parallel()
 	conversions := []string{"defaultInstanceWarmup"}
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t)

@@ -280,6 +280,7 @@ func (w *tokenWorld) group(name string) bool {
 // TestTokensThroughFaults stops the process at each write to Systems Manager,
 // before and after its effect: the next one ends with one token.
 func TestTokensThroughFaults(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []awsemu.FaultKind{awsemu.FailBefore, awsemu.LoseAnswer} {
 		for _, op := range []string{"DescribeParameters", "PutParameter"} {
 			for _, code := range []string{"InternalServerError", "AccessDeniedException", "ThrottlingException", "TooManyUpdates"} {

@@ -240,6 +240,7 @@ func TestOneFailedRolloutKeepsTheDefaultVersion(t *testing.T) {
 // Stopped at any call of an edit and a deletion, before or after its effect, what
 // is shared ends the same.
 func TestStoppedAtAnyCallSharedTemplatesConverge(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short is set, as make race does: hundreds of fleets take minutes under the race detector")
 	}

@@ -235,6 +235,7 @@ func TestAVersionThatIsGoneIsMadeAgain(t *testing.T) {
 // Stopped at any call while pools go to versions of their own, before or after its
 // effect, each runs what it wants, and nothing is made twice.
 func TestStoppedAtAnyCallPoolsRunTheirOwnVersions(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short is set, as make race does: hundreds of fleets take minutes under the race detector")
 	}

@@ -77,6 +77,7 @@ var nodegroupWishes = map[string]struct {
 // Every field is asked for at creation, seen to be there, and changed in the way
 // that EKS has for it; then nothing is left to do.
 func TestEveryFieldOfANodegroupIsHeld(t *testing.T) {
+	t.Parallel()
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[intent.Nodegroup]()) {
 		if f.Anonymous {
 			continue
@@ -134,6 +135,7 @@ var nodegroupDrifts = map[string]func(*eks.UpdateNodegroupConfigInput){
 
 // Pass after pass puts any mixture of drifts right, with one update at a time, until nothing is left to do.
 func TestNodegroupDrifts(t *testing.T) {
+	t.Parallel()
 	names := slices.Sorted(func(yield func(string) bool) {
 		for n := range nodegroupDrifts {
 			if !yield(n) {
@@ -301,6 +303,7 @@ func TestAPoolWithItsOwnImageIsUpgraded(t *testing.T) {
 
 // A version update that is stopped at any call, however, ends the same way.
 func TestAVersionUpdateStoppedAtAnyCall(t *testing.T) {
+	t.Parallel()
 	before := target("blue", nodegroupPool("ng", 1))
 	pool := nodegroupPool("ng", 1)
 	pool.LaunchTemplate.Data.InstanceType = "m5.xlarge"

@@ -131,6 +131,7 @@ func TestPoolsWithForeignTemplatesAtRest(t *testing.T) {
 
 // Any call fails while weir rolls out a moved template: the group ends on the new version, and the template is unchanged.
 func TestFaultsWhileAForeignTemplateIsRolledOut(t *testing.T) {
+	t.Parallel()
 	spec := "mixedInstancesPolicy: {overrides: [{instanceType: m5.large}, {instanceType: m6g.large}]}"
 	after := bringing(t, ", node.k8s.aws/launch-template-name.arm64: golden-arm", spec)
 	before := func(t testing.TB) *world {

@@ -52,6 +52,7 @@ func changed(p intent.Pool, f func(*intent.Pool)) reconciler.Desired {
 // interval like at a pool at rest, and not every few seconds: nothing changes by
 // itself.
 func TestAParkedPoolIsAtRest(t *testing.T) {
+	t.Parallel()
 	refuse := func(operation, code string, status int) func(*world) {
 		return func(w *world) {
 			w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Operation: operation, Code: code, Status: status, Times: -1})

@@ -201,6 +201,7 @@ func TestARefusedStepIsNotAskedAgainAtOnce(t *testing.T) {
 
 // Any single call fails in any way: the next passes, by a process that remembers nothing, end in the same state as an undisturbed run.
 func TestStoppedAtAnyCallTheNextRunConverges(t *testing.T) {
+	t.Parallel()
 	before := target("blue", groupPool("web", "m5.large", 2), nodegroupPool("ng", 2), groupPool("old", "m5.large", 1))
 	after := target("blue", groupPool("web", "m5.xlarge", 3), nodegroupPool("ng", 3))
 	sameWhateverFails(t, func(t testing.TB) *world {

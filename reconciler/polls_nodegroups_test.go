@@ -14,6 +14,7 @@ import (
 // A process that has just started asks once about each refresh, and goes on where
 // the one before it was.
 func TestARestartWhilePoolsRoll(t *testing.T) {
+	t.Parallel()
 	const n = 20
 	w := realWorld(t, true)
 	next := w.roll(n, 2)
@@ -60,6 +61,7 @@ func TestQuestionsThatFail(t *testing.T) {
 // Of many nodegroups that are updated, and more that rest, EKS is asked about one at a
 // time: a commit does not wait behind that either.
 func TestAPushWhileManyNodegroupsUpdate(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short is set, as make race does: hundreds of passes take minutes under the race detector")
 	}

@@ -71,6 +71,7 @@ func (w *world) roll(n int, machines int32) reconciler.Desired {
 // While many pools roll, their machines tell how far they are, in the pages that a
 // pass reads anyway.
 func TestARefreshIsAskedAboutRarely(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short is set, as make race does: hundreds of passes take minutes under the race detector")
 	}
@@ -101,6 +102,7 @@ func TestARefreshIsAskedAboutRarely(t *testing.T) {
 // The budget: fifty pools roll at under 80 calls a minute, with their beginning and
 // their end, and all that is written.
 func TestCallsOfFiftyRollouts(t *testing.T) {
+	t.Parallel()
 	const n, machines = 50, 4
 	w := realWorld(t, true)
 	w.paced(30*time.Minute, rolling(n, machines, "m5.large"))
@@ -130,6 +132,7 @@ func TestCallsOfFiftyRollouts(t *testing.T) {
 // rolled: it reaches AWS within the pass that is under way and its own, and neither
 // waits for AWS's limits.
 func TestAPushWhileManyPoolsRoll(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short is set, as make race does: hundreds of passes take minutes under the race detector")
 	}
@@ -175,6 +178,7 @@ func TestAPushWhileManyPoolsRoll(t *testing.T) {
 
 // weir learns within a minute how a refresh ended, and at once if machines show it; meanwhile it asks at most once a minute.
 func TestTheEndOfARefreshIsNoticed(t *testing.T) {
+	t.Parallel()
 	ended := func(status string) func(*plan.Report) bool {
 		return func(r *plan.Report) bool { l := r.Pools[0].LastRollout; return l != nil && l.Status == status }
 	}
@@ -246,6 +250,7 @@ func TestTheEndOfARefreshIsNoticed(t *testing.T) {
 // A refresh that waits for its turn, for a window or for a person costs no question:
 // weir asks right before a step that goes by the answer.
 func TestRolloutsThatWaitAreNotAskedAbout(t *testing.T) {
+	t.Parallel()
 	const n = 20
 	w := realWorld(t, false)
 	w.paced(20*time.Minute, rolling(n, 1, "m5.large"))

@@ -76,6 +76,7 @@ func withOptions(t testing.TB, manifests, kind, name, options string) intent.Poo
 // Every member of PoolOptions reaches EC2 as it was written, makes one version
 // and then nothing, also for a process that remembers nothing.
 func TestEveryPoolOptionMakesOneVersionAndThenSilence(t *testing.T) {
+	t.Parallel()
 	for _, tt := range poolOptions {
 		name, _, _ := strings.Cut(tt.options, ":")
 		t.Run(name, func(t *testing.T) {

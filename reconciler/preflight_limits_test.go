@@ -116,6 +116,7 @@ func TestPuttingRightAsksNothing(t *testing.T) {
 // TestAnAWSThatDoesNotAnswerHoldsUpOnePass: one question hangs; the plan is applied
 // without it, tells what the others told, and the passes that follow do not wait.
 func TestAnAWSThatDoesNotAnswerHoldsUpOnePass(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t).asks()
 	defer w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.Slow, Operation: "GetInstanceProfile", Delay: time.Minute, Times: -1})()
 	d := w.written(writtenText("web", "", webSpec+"  iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n  sshKeyName: gone"))

@@ -293,6 +293,7 @@ func TestQuestionsCostWhatTheyCost(t *testing.T) {
 // TestEveryQuestionMayFail: however AWS fails one of them, the plan is the same, is
 // applied, and says once what it does not know.
 func TestEveryQuestionMayFail(t *testing.T) {
+	t.Parallel()
 	questions := []string{"GetInstanceProfile", "DescribeKeyPairs", "DescribeInstanceTypeOfferings", "DescribePlacementGroups", "DescribeTargetGroups", "DescribeKey", "GetServiceQuota", "RunInstances"}
 	for _, op := range questions {
 		for name, fault := range map[string]awsemu.Fault{

@@ -247,6 +247,7 @@ func TestAReplacementThatFails(t *testing.T) {
 
 // Any call of a replacement fails in any way, and weir stops there: the next passes end the same way, with nothing doubled or left over.
 func TestAReplacementStoppedAtAnyCall(t *testing.T) {
+	t.Parallel()
 	before, after := target("blue", spotPool("ng", "ON_DEMAND", 1)), target("blue", spotPool("ng", "SPOT", 1))
 	calm := newWorld(t)
 	calm.settle(before)
@@ -343,6 +344,7 @@ func TestAReplacedNodegroupKeepsItsPool(t *testing.T) {
 // Git changes its mind at any moment, and the process forgets as often: in the end each pool has one nodegroup, as Git wanted it last, and nothing
 // else is left.
 func TestReplacementsInAnyOrder(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test's choices

@@ -47,6 +47,7 @@ func (w *world) refreshOf(group string) string {
 // An image that changes alone reaches machines by new root volumes, and nothing is launched,
 // whatever becomes of the call; another change launches machines anew, and the plan says why.
 func TestRootVolumes(t *testing.T) {
+	t.Parallel()
 	large := []string{"m5.large", "m5.xlarge"}
 	key := func(p intent.Pool) intent.Pool {
 		p.LaunchTemplate.Data.EbsOptimized = new(true)

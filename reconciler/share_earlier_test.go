@@ -26,6 +26,7 @@ func (w *world) setTo(group string) string {
 // A change that comes while the refresh of the one before has yet to end goes back to what
 // machines run by then, though AWS never set the group to it.
 func TestAStoppedChangeGoesBackToWhatMachinesRun(t *testing.T) {
+	t.Parallel()
 	baking := func(p intent.Pool) intent.Pool {
 		p.Group.Refresh.BakeTime = new(int32(3600))
 		return p

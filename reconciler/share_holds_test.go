@@ -16,6 +16,7 @@ import (
 // an earlier revision begins no refresh. Each says so, and once the hold is over all of it goes
 // back.
 func TestAWayBackUnderAHold(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		hold func(d *reconciler.Desired)
 		// moving and finished say whether the way back is gone while the refresh moves, and once

@@ -86,6 +86,7 @@ func policyChanges() map[string][2]intent.Pool {
 
 // A change of a mixed instances policy reaches machines, share by share, and no more than asked.
 func TestSharesOfAPolicy(t *testing.T) {
+	t.Parallel()
 	for name, change := range policyChanges() {
 		t.Run(name, func(t *testing.T) {
 			w := newMixedWorld(t)
@@ -112,6 +113,7 @@ func TestSharesOfAPolicy(t *testing.T) {
 // A stopped change of a mixed instances policy goes back to the policy that there was before,
 // whether AWS has set the group to the bad one by then or not, and stays there.
 func TestAStoppedPolicyGoesBack(t *testing.T) {
+	t.Parallel()
 	changes := policyChanges()
 	for i, name := range slices.Sorted(maps.Keys(changes)) {
 		change := changes[name]

@@ -58,6 +58,7 @@ func TestAStoppedChangeStays(t *testing.T) {
 // rollback, later ones by a refresh to the version before, as AWS has set the group to the
 // bad one by then. Crashes and lost answers change nothing.
 func TestAStoppedChangeGoesBack(t *testing.T) {
+	t.Parallel()
 	for i, name := range []string{"AWS as it documents itself", "AWS takes no refresh that ends below 100"} {
 		quotas := []map[string]int{nil, wholesale}[i]
 		for j, after := range []string{"in the first share", "after the first share", "in the second share", "rolled whole", "refused"} {

@@ -119,6 +119,7 @@ func TestAlarmsOfGatesEndTheRefresh(t *testing.T) {
 // A governed pool rolls as far as its permit, by a refresh for each share, and no further,
 // whoever restarts; what is left of it is a wait and no drift.
 func TestSharesOfAPool(t *testing.T) {
+	t.Parallel()
 	for name, quotas := range map[string]map[string]int{"AWS as it documents itself": nil, "AWS takes no refresh that ends below 100": wholesale} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldWith(t, quotas)
@@ -178,6 +179,7 @@ func TestSharesOfAPool(t *testing.T) {
 // A refresh for a share is started once, whichever call of a share's passes is lost, kept
 // back or throttled, and though the process ends there.
 func TestAShareIsRolledOnce(t *testing.T) {
+	t.Parallel()
 	for name, kind := range map[string]awsemu.FaultKind{"lost before": awsemu.CutBefore, "answer lost": awsemu.LoseAnswer, "throttled": awsemu.Throttled} {
 		for _, operation := range []string{"StartInstanceRefresh", "DescribeInstanceRefreshes", "CreateLaunchTemplateVersion"} {
 			t.Run(name+" "+operation, func(t *testing.T) {

@@ -147,6 +147,7 @@ func TestAMachineThatStaysPending(t *testing.T) {
 // A machine that waits for a lifecycle hook says for which, how long, and what then;
 // the hook may be somebody else's.
 func TestAMachineThatWaitsForAHook(t *testing.T) {
+	t.Parallel()
 	for _, declared := range []bool{true, false} {
 		w := newWorld(t)
 		pool := groupPool("web", "m5.large", 1)

@@ -71,6 +71,7 @@ func (w *world) firstSeen(operation, name string) time.Time {
 // permit, with no more than 2 % of the calls throttled, and so do their rollouts (with make
 // soak). A small target beside the large one is served in its first seconds.
 func TestFiveHundredPoolsUnderThrottling(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short is set, as make race does: thousands of calls take minutes under the race detector")
 	}
@@ -118,6 +119,7 @@ func TestFiveHundredPoolsUnderThrottling(t *testing.T) {
 // A weir that wants more than AWS gives finds its pace: few of the calls are
 // throttled, and 500 pools take little longer than AWS's own limits say.
 func TestTooLargeAShareUnderThrottling(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("-short is set, as make race does: thousands of calls take minutes under the race detector")
 	}

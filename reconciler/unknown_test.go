@@ -37,6 +37,7 @@ func named(field string) (text string, line int) {
 // A name that AWS does not know is waited for as long as IAM needs to spread one that
 // was made a moment ago. Then it is an error at its line, looked at again calmly.
 func TestANameThatAWSDoesNotKnow(t *testing.T) {
+	t.Parallel()
 	key := func(w *world) {
 		_, err := w.ec2().ImportKeyPair(t.Context(), &ec2.ImportKeyPairInput{KeyName: aws.String("nobody"), PublicKeyMaterial: []byte("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA me")})
 		w.check(nil, err)

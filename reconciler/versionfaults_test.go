@@ -84,6 +84,7 @@ func sameWhateverFails(t *testing.T, start func(testing.TB) *world, after reconc
 // stopped before or after its effect, lose its answer or be throttled: passes of
 // processes that remember nothing end with the same versions.
 func TestStoppedAtAnyCallOfAVersionsLifeTheVersionsAreTheSame(t *testing.T) {
+	t.Parallel()
 	faults, end := sameWhateverFails(t, func(t testing.TB) *world {
 		w := newWorld(t)
 		for i := range 3 {
@@ -145,6 +146,7 @@ func (g wish) desired() reconciler.Desired {
 // default, its instances on it, Git's tags beside foreign ones, no more versions
 // than are kept or were in use, and then silence.
 func TestWhateverHappensToATemplateItEndsAsGitSays(t *testing.T) {
+	t.Parallel()
 	checks(t, 12)
 	ctx := context.Background()
 	rapid.Check(t, func(rt *rapid.T) {
