@@ -69,7 +69,7 @@ func startOutside(b *testing.B) (url string) {
 }
 
 // BenchmarkSteadyPassOutside is the budget's figure: CPU and memory of weir's
-// side alone, the emulator being another process. 0.2 ms a pool; 2 s and 256 MiB
+// side alone, the emulator being another process. 0.1 ms a pool; 1 s and 256 MiB
 // for 10,000 groups.
 func BenchmarkSteadyPassOutside(b *testing.B) {
 	for _, n := range []int{100, 1000, 10000} {

@@ -32,7 +32,7 @@ func fleet(n int) reconciler.Desired {
 // BenchmarkSteadyPass is a pass with nothing to do, over the wire and back. The
 // reads are those of the formula, ⌈N/100⌉ + ⌈M/200⌉, and there is no write. The
 // emulator answers in the same process, so cpu-ms/pass counts both sides; the
-// budget of 0.2 ms a pool is weir's side alone, which
+// budget of 0.1 ms a pool is weir's side alone, which
 // BenchmarkSteadyPassOutside measures.
 func BenchmarkSteadyPass(b *testing.B) {
 	for _, n := range []int{100, 500, 1000, 10000} {

@@ -9,7 +9,7 @@ import (
 )
 
 // BenchmarkComputeSteady is the planner's share of a steady pass: nothing
-// changed, every pool is compared. The budget of a whole pass is 0.2 ms of CPU
+// changed, every pool is compared. The budget of a whole pass is 0.1 ms of CPU
 // a pool.
 func BenchmarkComputeSteady(b *testing.B) {
 	for _, n := range []int{100, 1000, 10000} {

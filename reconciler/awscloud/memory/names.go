@@ -50,12 +50,12 @@ type MadeNames struct {
 	made map[string]time.Time
 }
 
-// Add notes that resources were made now.
+// Add notes that resources were made now. It does not forget older ones, which would take quadratic time for many new
+// pools.
 func (m *MadeNames) Add(names ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
-	m.sweep(now)
 	for _, n := range names {
 		if n != "" {
 			m.made[n] = now
@@ -63,14 +63,11 @@ func (m *MadeNames) Add(names ...string) {
 	}
 }
 
-// Sweep forgets resources that were made long enough ago.
+// Sweep forgets resources that were made long enough ago. Each read of AWS calls it once.
 func (m *MadeNames) Sweep() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sweep(m.now())
-}
-
-func (m *MadeNames) sweep(now time.Time) {
+	now := m.now()
 	maps.DeleteFunc(m.made, func(_ string, at time.Time) bool { return now.Sub(at) >= settling })
 }
 

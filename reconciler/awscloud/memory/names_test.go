@@ -21,6 +21,7 @@ func TestMadeNames(t *testing.T) {
 		t.Error("new for too long")
 	}
 	f.Add("lt-3")
+	f.Sweep()
 	if len(f.made) != 1 {
 		t.Errorf("old names stay: %v", f.made)
 	}

@@ -33,8 +33,11 @@ func (c *orphans) groups(names []string) (out []orphan) {
 	for _, name := range names {
 		g := c.in.State.Groups[name]
 		claim := model.Claim{Resource: step.AutoScalingGroup, Name: name}
+		if _, behind := g.Tags[observed.TagNodegroup]; behind || c.wanted(claim) || g.Deleting {
+			continue
+		}
 		tags := observed.GroupTagValues(g.Tags)
-		if _, behind := g.Tags[observed.TagNodegroup]; behind || c.wanted(claim) || g.Deleting || c.stands(claim, tags) {
+		if c.stands(claim, tags) {
 			continue
 		}
 		out = append(out, c.newOrphan(claim, tags, step.Step{Instances: len(g.Instances), Changes: deletionChanges(g), Seen: step.SeenGroup(g), Do: step.DeleteGroup{Name: name, Force: byForce(g)}}))
