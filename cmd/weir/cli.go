@@ -87,7 +87,7 @@ func newRoot(s surroundings) *cobra.Command {
 		Use:           "weir",
 		Short:         "keep pools of AWS machines in sync with Git",
 		Long:          rootHelp,
-		Args:          cobra.NoArgs,
+		Args:          noArguments,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -113,9 +113,8 @@ func newRoot(s surroundings) *cobra.Command {
 	)
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true
-		c.Args = withHint(c)
 		for _, below := range c.Commands() {
-			below.DisableFlagsInUseLine, below.Args = true, withHint(below)
+			below.DisableFlagsInUseLine = true
 		}
 	}
 	root.Args = func(c *cobra.Command, args []string) error {
@@ -133,20 +132,6 @@ func unknownCommand(root *cobra.Command, name string) error {
 		known = append(known, c.Name())
 	}
 	return usage(advice.DidYouMean(name, known, "see weir --help"), "unknown command %q", name)
-}
-
-// withHint adds the remedy to errors about a wrong number of arguments.
-func withHint(c *cobra.Command) cobra.PositionalArgs {
-	check := c.Args
-	return func(c *cobra.Command, args []string) error {
-		if check == nil {
-			return nil
-		}
-		if err := check(c, args); err != nil {
-			return hinted(err, "usage: "+c.UseLine())
-		}
-		return nil
-	}
 }
 
 // isTerminal reports whether w is a terminal.

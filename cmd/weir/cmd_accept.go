@@ -47,7 +47,7 @@ func acceptCommand(s surroundings) *cobra.Command {
 		Long:  acceptHelp + "\n" + exitHelp("accept"),
 		Example: `  weir accept prod web
   weir accept prod fleet/web maxSize additionalTags.team`,
-		Args: cobra.MinimumNArgs(2),
+		Args: atLeast(2),
 	}
 	flags.add(c, s)
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)

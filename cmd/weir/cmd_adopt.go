@@ -63,7 +63,7 @@ func adoptCommand(s surroundings) *cobra.Command {
 	outputFlag(c, &output, outputText, outputJSON, outputYAML)
 	c.Flags().StringVar(&from, "from", "", "also adopt resources of the weir instance of this name")
 	c.Flags().StringVar(&state, "from-terraform", "", "file with a Terraform state: print removed blocks for its resources that are adopted")
-	c.Flags().StringArrayVar(&pools, "pool", nil, "adopt this pool only, NAME or NAMESPACE/NAME; may be repeated (default: all)")
+	c.Flags().StringArrayVar(&pools, "pool", nil, "adopt only this pool, `NAME` or NAMESPACE/NAME; may be repeated (default: all)")
 	c.Flags().BoolVar(&yes, "yes", false, "do it without asking")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if from != "" && !config.ValidInstance(from) {

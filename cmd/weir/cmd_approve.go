@@ -36,7 +36,7 @@ func approveCommand(s surroundings) *cobra.Command {
 		Short:   "approve a plan that is held for approval or by the prune limit",
 		Long:    approveHelp + "\n" + exitHelp("approve"),
 		Example: "  weir approve 7d1f0c2b9a7e4f6e8a5b3c1d0e9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1),
 	}
 	flags.add(c, s)
 	c.ValidArgsFunction = cobra.NoFileCompletions
@@ -74,7 +74,7 @@ func unapproveCommand(s surroundings) *cobra.Command {
 		Short:   "withdraw the approval of a plan",
 		Long:    unapproveHelp + "\n" + exitHelp("unapprove"),
 		Example: "  weir unapprove 7d1f0c2b9a7e4f6e8a5b3c1d0e9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1),
 	}
 	flags.add(c, s)
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -24,7 +24,7 @@ func completionCommand(s surroundings) *cobra.Command {
   powershell  weir completion powershell | Out-String | Invoke-Expression`,
 		Example:   "  source <(weir completion bash)",
 		ValidArgs: shells,
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		Args:      oneValid,
 		RunE: func(c *cobra.Command, args []string) error {
 			root := c.Root()
 			switch args[0] {

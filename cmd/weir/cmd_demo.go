@@ -46,7 +46,7 @@ func demoCommand(s surroundings) *cobra.Command {
 		Short:   "run everything on this machine, with a page to open",
 		Long:    demoHelp,
 		Example: "  weir demo\n  weir demo --dir ~/weir-demo\n  weir demo --members 3",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if dir == "" {
 				made, err := demoDir()

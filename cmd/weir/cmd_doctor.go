@@ -60,7 +60,7 @@ func doctorCommand(s surroundings) *cobra.Command {
 		Example: `  weir doctor --region eu-west-1
   weir doctor --region eu-west-1 --apply --cluster test --node-role arn:aws:iam::123456789012:role/nodes -o markdown
   weir doctor --region eu-west-1 --clean`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := flags.check(c); err != nil {
 				return err

@@ -44,7 +44,7 @@ func emulatorCommand(s surroundings) *cobra.Command {
 		Long:  emulatorHelp,
 		Example: `  weir emulator --listen 127.0.0.1:8345 --state aws.json
   weir emulator --listen :8345 --realtime --throttle --quota auto-scaling-groups=5`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.Listen == "" {
 				return usage("weir emulator --listen 127.0.0.1:8345", "--listen is required")
@@ -73,7 +73,7 @@ func emulatorCommand(s surroundings) *cobra.Command {
 	f.StringVar(&o.Faults, "faults", "", "JSON file with faults, read again at every request")
 	f.BoolVar(&o.Realtime, "realtime", false, "take as long as AWS instead of a few seconds")
 	f.BoolVar(&o.Throttle, "throttle", false, "throttle as AWS does")
-	f.StringArrayVar(&quotas, "quota", nil, "override a quota, NAME=N; may be repeated. Names: "+strings.Join(world.QuotaNames(), ", "))
+	f.StringArrayVar(&quotas, "quota", nil, "override a quota, `NAME=N`; may be repeated. Names: "+strings.Join(world.QuotaNames(), ", "))
 	return c
 }
 

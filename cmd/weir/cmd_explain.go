@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	steps "github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/nearest"
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
@@ -48,7 +49,7 @@ func explainCommand(s surroundings) *cobra.Command {
   weir explain overlays/prod web awsLaunchTemplate.instanceType --vars-file prod.env
   weir explain overlays/prod FleetRollout/nodes waves[0].shares
   weir explain unset-variable`,
-		Args: cobra.RangeArgs(1, 3),
+		Args: between(1, 3),
 	}
 	vars.add(c)
 	outputFlag(c, &output, outputText, outputJSON, outputYAML)
@@ -218,8 +219,9 @@ func similarHint(word string, known []string, otherwise string) string {
 	last := func(s string) string { return strings.ToLower(s[strings.LastIndexByte(s, '.')+1:]) }
 	var list []candidate
 	for _, k := range known {
-		d := min(distance(strings.ToLower(word), strings.ToLower(k)), distance(last(word), last(k))+1)
-		if d <= max(2, len(last(word))/3) {
+		most := max(2, len(last(word))/3)
+		d := min(nearest.Distance(strings.ToLower(word), strings.ToLower(k), most+1), nearest.Distance(last(word), last(k), most+1)+1)
+		if d <= most {
 			list = append(list, candidate{k, d})
 		}
 	}
@@ -232,26 +234,6 @@ func similarHint(word string, known []string, otherwise string) string {
 		return otherwise
 	}
 	return "did you mean " + strings.Join(names, " or ") + "? Else " + otherwise
-}
-
-// distance returns the edit distance of two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			here := before
-			if a[i] != b[j] {
-				here = min(before, row[j], row[j+1]) + 1
-			}
-			before, row[j+1] = row[j+1], here
-		}
-	}
-	return row[len(b)]
 }
 
 // completeExplain completes codes and paths, then the pools of the path, then the fields of the pool.

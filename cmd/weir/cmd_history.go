@@ -56,7 +56,7 @@ func historyCommand(s surroundings) *cobra.Command {
 	flags.add(c)
 	c.Flags().StringVar(&flags.config, "config", "", "configuration file of the daemon")
 	c.Flags().StringVar(&flags.since, "since", "", "show only newer entries: 90m, 24h, 7d, 2026-03-02 or 2026-03-02T12:00:00Z")
-	c.Flags().StringArrayVar(&flags.kinds, "kind", nil, "only events of this kind, such as drift-found; may be repeated")
+	c.Flags().StringArrayVar(&flags.kinds, "kind", nil, "only events of this `KIND`, such as drift-found; may be repeated")
 	c.Flags().IntVar(&flags.limit, "limit", history.DefaultLimit, fmt.Sprintf("maximum number of entries, up to %d", history.MaxLimit))
 	c.Flags().BoolVar(&flags.passes, "passes", false, "show passes instead of events")
 	outputFlag(c, &output, outputText, outputJSON, outputYAML)

@@ -86,7 +86,7 @@ func importCommand(s surroundings) *cobra.Command {
   weir import --region eu-west-1 --group web --group batch --cluster prod -o fleet
   weir import --region eu-west-1 --from-terraform state.json -o fleet
   weir import --region eu-west-1 --update fleet --pool web --field maxSize --dry-run`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := update.checkFlags(c); err != nil {
 				return err
@@ -107,16 +107,16 @@ func importCommand(s surroundings) *cobra.Command {
 	f.StringVar(&flags.endpoint, "endpoint-url", "", "address to use instead of AWS, such as that of weir emulator")
 	f.StringVarP(&flags.dir, "out", "o", "", "directory to create")
 	f.StringVar(&flags.choice.Cluster, "cluster", "", "only resources of this cluster; it is also the cluster of groups of --group without a cluster tag")
-	f.StringArrayVar(&flags.choice.Groups, "group", nil, "only this Auto Scaling group; may be repeated")
-	f.StringArrayVar(&flags.choice.Nodegroups, "nodegroup", nil, "only this nodegroup, NAME or CLUSTER/NAME; may be repeated")
-	f.StringArrayVar(&flags.tags, "tag", nil, "only resources with this tag, KEY=VALUE; may be repeated, and all must match")
+	f.StringArrayVar(&flags.choice.Groups, "group", nil, "only the Auto Scaling group `NAME`; may be repeated")
+	f.StringArrayVar(&flags.choice.Nodegroups, "nodegroup", nil, "only this nodegroup, `NAME` or CLUSTER/NAME; may be repeated")
+	f.StringArrayVar(&flags.tags, "tag", nil, "only resources with this tag, `KEY=VALUE`; may be repeated, and all must match")
 	f.StringVar(&flags.terraform, "from-terraform", "", "file with a Terraform state: import only its resources")
 	flags.templates = string(importer.Auto)
 	ways := []string{string(importer.Auto), string(importer.Name), string(importer.Own)}
 	f.Var(choice{&flags.templates, ways}, "templates", "how to import launch templates")
 	complete(c, "templates", func(string) []string { return ways })
-	f.StringArrayVar(&flags.recipients.Age, "age", nil, "age recipient, age1…, that can decrypt user data; may be repeated")
-	f.StringArrayVar(&flags.recipients.KMSKeyARNs, "kms-key-arn", nil, "KMS key that encrypts user data; may be repeated")
+	f.StringArrayVar(&flags.recipients.Age, "age", nil, "age `RECIPIENT`, age1…, that can decrypt user data; may be repeated")
+	f.StringArrayVar(&flags.recipients.KMSKeyARNs, "kms-key-arn", nil, "`ARN` of a KMS key that encrypts user data; may be repeated")
 	f.BoolVar(&flags.plain, "plain-user-data", false, "write user data unencrypted, including its secrets")
 	f.BoolVar(&flags.flat, "flat", false, "write a file for each pool and one kustomization, without bases and overlays")
 	flags.report = outputText

@@ -55,7 +55,7 @@ func membersCommand(s surroundings) *cobra.Command {
 		Example: `  weir members
   weir members --config weir.yaml -o json
   weir members --server https://weir.example.com`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 	}
 	f.add(c)
 	c.Flags().StringVar(&file, "config", "", "configuration file of the daemon")
@@ -251,7 +251,7 @@ func drainCommand(s surroundings) *cobra.Command {
 		Example: `  weir drain
   weir drain weir-1-p3q9
   weir drain weir-1-p3q9 --undo`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMost(1),
 	}
 	f.add(c, s)
 	c.Flags().BoolVar(&f.move.Undo, "undo", false, "let it take work again")
@@ -289,7 +289,7 @@ func takeCommand(s surroundings) *cobra.Command {
 		Long:  takeHelp + exitHelp("take"),
 		Example: `  weir take 111111111111/eu-west-1
   weir take prod-eu --member weir-1-p3q9`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1),
 	}
 	f.add(c, s)
 	c.Flags().StringVar(&f.move.Member, "member", "", "member that will own it (default: the daemon that answers)")

@@ -29,7 +29,7 @@ func renderCommand(s surroundings) *cobra.Command {
 		Long:  renderHelp + exitHelp("render"),
 		Example: `  weir render overlays/prod --var CLUSTER_NAME=prod
   weir render overlays/prod --vars-file prod.env -o intents`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1),
 	}
 	vars.add(c)
 	c.Flags().BoolVar(&show, "show-secrets", false, "also print the values of Secrets and secret variables, instead of (redacted)")

@@ -32,7 +32,7 @@ func resumeCommand(s surroundings) *cobra.Command {
   weir resume prod --all
   weir resume --all
   weir resume --all --after-loss`,
-		Args: cobra.MaximumNArgs(2),
+		Args: atMost(2),
 	}
 	flags.add(c, s)
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)

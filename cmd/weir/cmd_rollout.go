@@ -76,7 +76,7 @@ func rolloutList(s surroundings) *cobra.Command {
 	var f rolloutAsk
 	c := &cobra.Command{
 		Use: "list [--server URL | --config FILE] [flags]", Short: "list FleetRollouts and targets, and what they wait for",
-		Long: "List FleetRollouts, with what they wait for, and the targets that wait by the\nconfiguration: for others that dependsOn names, or for the rollouts that\nmaxConcurrentRollouts allows at a time.\n" + exitHelp("rollout"), Args: cobra.NoArgs,
+		Long: "List FleetRollouts, with what they wait for, and the targets that wait by the\nconfiguration: for others that dependsOn names, or for the rollouts that\nmaxConcurrentRollouts allows at a time.\n" + exitHelp("rollout"), Args: noArguments,
 		Example: "  weir rollout list\n  weir rollout list -o json",
 	}
 	f.on(c)
@@ -133,7 +133,7 @@ func rolloutShow(s surroundings) *cobra.Command {
 	var f rolloutAsk
 	c := &cobra.Command{
 		Use: "show NAME [--server URL | --config FILE] [flags]", Short: "show the pools, gates and stops of a FleetRollout",
-		Long: "Show the pools of a FleetRollout by waves, its gates with their last answers, and what was stopped.\n" + exitHelp("rollout"), Args: cobra.ExactArgs(1),
+		Long: "Show the pools of a FleetRollout by waves, its gates with their last answers, and what was stopped.\n" + exitHelp("rollout"), Args: exactly(1),
 		Example: "  weir rollout show default/nodes\n  weir rollout show nodes -o json",
 	}
 	f.on(c)
@@ -305,7 +305,7 @@ func rolloutDo(s surroundings, do, short, done string) *cobra.Command {
 	var file, output string
 	var in commands.RolloutRequest
 	c := &cobra.Command{
-		Use: do + " NAME [--source SOURCE] [--reason TEXT] [flags]", Short: short, Args: cobra.ExactArgs(1),
+		Use: do + " NAME [--source SOURCE] [--reason TEXT] [flags]", Short: short, Args: exactly(1),
 		Long: strings.ToUpper(short[:1]) + short[1:] + ".\n" + exitHelp("rollout"), Example: "  weir rollout " + do + " default/nodes",
 	}
 	f.add(c)

@@ -43,7 +43,7 @@ func runCommand(s surroundings) *cobra.Command {
 		Short:   "run the daemon",
 		Long:    runHelp,
 		Example: "  weir run --config /etc/weir/weir.yaml",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if file == "" {
 				return usage("weir run --config FILE", "--config is required")

@@ -32,7 +32,7 @@ func stateCommand(s surroundings) *cobra.Command {
 		Long:      stateHelp + "\n" + exitHelp("state"),
 		Example:   "  weir state move --config one.yaml --to several.yaml\n  weir state move --config one.yaml --to several.yaml --abort\n  weir state move --config several.yaml --to one.yaml",
 		ValidArgs: []string{"move"},
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		Args:      oneValid,
 	}
 	c.Flags().StringVar(&from, "config", "", "the configuration that weir used so far")
 	c.Flags().StringVar(&to, "to", "", "the configuration that weir will use")

@@ -64,7 +64,7 @@ func statusCommand(s surroundings) *cobra.Command {
 	}
 	flags.addWithoutPrune(c, s)
 	f.add(c)
-	c.Flags().StringArrayVar(&f.phases, "phase", nil, "only pools in this phase, such as Failed; may be repeated")
+	c.Flags().StringArrayVar(&f.phases, "phase", nil, "only pools in this `PHASE`, such as Failed; may be repeated")
 	c.Flags().BoolVar(&f.problems, "problems", false, "only pools with a problem: failed, held, drifted or not converged")
 	c.Flags().BoolVar(&f.watch, "watch", false, "redraw the table until Ctrl-C")
 	c.Flags().DurationVar(&f.interval, "interval", 2*time.Second, "how often, with --watch")

@@ -33,7 +33,7 @@ func suspendCommand(s surroundings) *cobra.Command {
 		Example: `  weir suspend prod --reason "incident 17" --for 2h
   weir suspend prod batch/web --reason "load test" --for 30m
   weir suspend --all --reason "the region is down" --for 4h`,
-		Args: cobra.MaximumNArgs(2),
+		Args: atMost(2),
 	}
 	flags.add(c, s)
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)

@@ -65,7 +65,7 @@ func validateCommand(s surroundings) *cobra.Command {
 		Example: `  weir validate overlays/prod overlays/dev --vars-file values.env
   weir validate pool.yaml -v -o json
   weir validate overlays/* -o sarif > weir.sarif`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeast(1),
 	}
 	vars.add(c)
 	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputSARIF, outputGitHub)

@@ -46,7 +46,7 @@ func versionCommand(s surroundings) *cobra.Command {
 		Short:   "print the version, commit and Go version of this binary",
 		Long:    "Print the version, the commit and the Go version that this binary was built from.\n" + exitHelp("version"),
 		Example: "  weir version -o json",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			b := buildOf()
 			if output != outputText {

@@ -44,7 +44,7 @@ func (p *passFlags) addWithoutPrune(c *cobra.Command, s surroundings) {
 	f.StringVar(&p.instance, "instance", fleet.PathInstance, "owner of the resources of PATH")
 	p.vars.add(c)
 	f.StringVar(&p.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster that the machines of PATH join, to read its nodes and keep join tokens")
-	f.StringArrayVar(&p.kmsKeys, "kms-key-arn", nil, "KMS key that may decrypt SOPS files of PATH; may be repeated")
+	f.StringArrayVar(&p.kmsKeys, "kms-key-arn", nil, "`ARN` of a KMS key that may decrypt SOPS files of PATH; may be repeated")
 	f.StringVar(&p.endpoint, "endpoint-url", "", "address to use instead of AWS, such as that of weir emulator")
 	c.ValidArgsFunction = completeTargets(s, &p.config)
 }

@@ -42,8 +42,8 @@ type importUpdate struct {
 func (u *importUpdate) add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&u.dir, "update", "", "write the values that differ in AWS into the manifests of the PATH `DIR`, instead of a new directory")
-	f.StringArrayVar(&u.pools, "pool", nil, "with --update: only this pool, NAME or NAMESPACE/NAME; may be repeated")
-	f.StringArrayVar(&u.fields, "field", nil, "with --update: only this field and those below it, as weir plan names it; may be repeated")
+	f.StringArrayVar(&u.pools, "pool", nil, "with --update: only this pool, `NAME` or NAMESPACE/NAME; may be repeated")
+	f.StringArrayVar(&u.fields, "field", nil, "with --update: only this `FIELD` and those below it, as weir plan names it; may be repeated")
 	f.BoolVar(&u.dry, "dry-run", false, "with --update: show the edit, and write nothing")
 	f.StringVar(&u.config, "config", "", "with --update: configuration file; DIR is then a work tree of a source, and weir plans its targets as weir plan --path does")
 	f.StringVar(&u.target, "target", "", "with --update: name of the target for DIR (default: the directory's name); with --config the one target to update (default: all)")

@@ -28,10 +28,10 @@ type varFlags struct {
 }
 
 func (v *varFlags) add(c *cobra.Command) {
-	c.Flags().StringArrayVar(&v.values, "var", nil, "value for ${KEY} in the manifests, KEY=VALUE; may be repeated")
+	c.Flags().StringArrayVar(&v.values, "var", nil, "value for ${KEY} in the manifests, `KEY=VALUE`; may be repeated")
 	c.Flags().StringVar(&v.file, "vars-file", "", "file with values: a YAML mapping, or lines KEY=VALUE; --var wins over it")
 	c.Flags().StringVar(&v.secretFile, "secret-vars-file", "", "file with values that are secret: they are never shown; it wins over --vars-file")
-	c.Flags().StringArrayVar(&v.keyFiles, "age-key-file", nil, "file with age identities that decrypt SOPS files; may be repeated (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY)")
+	c.Flags().StringArrayVar(&v.keyFiles, "age-key-file", nil, "`FILE` with age identities that decrypt SOPS files; may be repeated (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY)")
 }
 
 // read returns the values and the keys. Values of flags override values of files. The secret ones are

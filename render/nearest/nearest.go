@@ -17,24 +17,29 @@ func Word(word string, candidates []string) string {
 	return best
 }
 
-// Distance returns the Levenshtein distance, or limit if the distance is not smaller.
+// Distance returns the number of single-character edits between two words, or limit if it is not smaller. An edit
+// inserts, deletes or replaces a character, or swaps two adjacent ones.
 func Distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > 200 {
 		return limit
 	}
-	row := make([]int, len(b)+1)
+	// The rows are the distances of the first i-2, i-1 and i characters of a from each beginning of b.
+	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
+		before, above, row = above, row, before
 		row[0] = i
 		for j := 1; j <= len(b); j++ {
 			cost := 1
 			if a[i-1] == b[j-1] {
 				cost = 0
 			}
-			diagonal, row[j] = row[j], min(row[j]+1, row[j-1]+1, diagonal+cost)
+			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
 		}
 	}
 	return min(row[len(b)], limit)

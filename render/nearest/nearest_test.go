@@ -9,8 +9,8 @@ import (
 )
 
 func TestWord(t *testing.T) {
-	known := []string{"validate", "plan", "apply", "status"}
-	for word, want := range map[string]string{"valdate": "validate", "PLAN": "plan", "plna": "plan", "nonsense": "", "": "", "x": ""} {
+	known := []string{"validate", "plan", "apply", "state", "status"}
+	for word, want := range map[string]string{"valdate": "validate", "PLAN": "plan", "plna": "plan", "statsu": "status", "sttae": "state", "nonsense": "", "": "", "x": ""} {
 		if got := nearest.Word(word, known); got != want {
 			t.Errorf("%q: want %q, got %q", word, want, got)
 		}

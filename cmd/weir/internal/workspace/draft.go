@@ -173,7 +173,7 @@ func (f Draft) place(c *config.Config) (tree *worktree.WorkTree, from config.Sou
 func hasTargets(review *fleet.Review, names []string, source string) error {
 	for _, name := range names {
 		if !slices.Contains(review.Names, name) {
-			return advice.Usage(advice.DidYouMean(name, review.Names, "the targets are "+strings.Join(review.Names, ", ")), "source %[2]s has no target %[1]q", name, source)
+			return advice.Usage(targetHint(name, review.Names), "source %[2]s has no target %[1]q", name, source)
 		}
 	}
 	return nil

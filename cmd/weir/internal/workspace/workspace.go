@@ -158,7 +158,7 @@ func (w *Workspace) choose(names []string, targets []fleet.Target) error {
 	for _, name := range names {
 		if !known[name] {
 			all := slices.Sorted(maps.Keys(known))
-			return advice.Usage(advice.DidYouMean(name, all, "the targets are "+strings.Join(all, ", ")), "there is no target %q", name)
+			return advice.Usage(targetHint(name, all), "there is no target %q", name)
 		}
 		w.chosen[name] = true
 	}
@@ -173,6 +173,15 @@ func (w *Workspace) choose(names []string, targets []fleet.Target) error {
 		return !slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return w.chosen[d.Policy.Target] })
 	})
 	return nil
+}
+
+// targetHint returns the remedy for an unknown target: its likely name, or the way to give a directory.
+func targetHint(name string, known []string) string {
+	names := "the targets are " + strings.Join(known, ", ")
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return "for the manifests in a directory, write --path " + name + ", or leave --config out; " + names
+	}
+	return advice.DidYouMean(name, known, names)
 }
 
 // RetryFailed makes the next pass retry everything that failed or was refused, if Retry is set.
