@@ -37,6 +37,8 @@ const (
 	noFreelist  = ^uint64(0)
 	minPageSize = 1 << 10
 	maxPageSize = 1 << 20
+	// maxValue bounds the size of a page with its overflow pages, so that a damaged number does not fill the memory.
+	maxValue = 256 << 20
 	// maxDepth bounds the nesting of buckets and branches. Real files are far below it.
 	maxDepth = 64
 )
@@ -67,10 +69,10 @@ func check(file io.ReaderAt, size int64) (fingerprint, error) {
 		return fingerprint{}, fmt.Errorf("it has %d bytes and its end is missing: %d pages of %d bytes were written", size, m.pages, m.pageSize)
 	}
 	w := &walk{file: file, meta: m, seen: map[uint64]bool{0: true, 1: true}}
-	if err := w.tree(m.root, 0, ""); err != nil {
+	if err := w.tree(m.root, 0, "", limits{}); err != nil {
 		return fingerprint{}, err
 	}
-	return fingerprint{m.number, w.records}, w.freelist()
+	return fingerprint{m, w.records}, w.freelist()
 }
 
 // newestMeta returns the meta page in force.
@@ -127,7 +129,7 @@ func (w *walk) page(id uint64) (flags uint16, count int, data []byte, err error)
 		return 0, 0, nil, err
 	}
 	more := uint64(native.Uint32(header[12:]))
-	if native.Uint64(header[:]) != id || more >= w.pages-id {
+	if native.Uint64(header[:]) != id || more >= w.pages-id || more*w.pageSize > maxValue {
 		return 0, 0, nil, fmt.Errorf("page %d is damaged", id)
 	}
 	for i := id; i <= id+more; i++ {
@@ -143,9 +145,17 @@ func (w *walk) page(id uint64) (flags uint16, count int, data []byte, err error)
 	return native.Uint16(header[8:]), int(native.Uint16(header[10:])), data, nil
 }
 
+// limits bound the keys of a tree: at least from, and less than to. Empty ones do not bound. The library finds a key by
+// the keys of the branches above it, so a key outside of them would be invisible.
+type limits struct{ from, to []byte }
+
+func (l limits) allow(key []byte) bool {
+	return bytes.Compare(key, l.from) >= 0 && (l.to == nil || bytes.Compare(key, l.to) < 0)
+}
+
 // tree checks a tree of pages, which belongs to the named bucket. The top tree has no name and may contain only
 // buckets: the library would refuse to write into a bucket that has a value in its place.
-func (w *walk) tree(id uint64, depth int, bucket string) error {
+func (w *walk) tree(id uint64, depth int, bucket string, within limits) error {
 	if depth > maxDepth {
 		return errors.New("its pages nest too deep")
 	}
@@ -155,31 +165,40 @@ func (w *walk) tree(id uint64, depth int, bucket string) error {
 	}
 	switch flags {
 	case flagLeaf:
-		return w.leaf(id, count, data, depth, bucket)
+		return w.leaf(id, count, data, depth, bucket, within)
 	case flagBranch:
-		return w.branch(id, count, data, depth, bucket)
+		return w.branch(id, count, data, depth, bucket, within)
 	}
 	return fmt.Errorf("page %d is of no known kind", id)
 }
 
 // branch checks a branch page of a bucket and the pages below.
-func (w *walk) branch(id uint64, count int, data []byte, depth int, bucket string) error {
+func (w *walk) branch(id uint64, count int, data []byte, depth int, bucket string, within limits) error {
 	if count == 0 {
 		return fmt.Errorf("page %d is damaged", id)
 	}
-	var last []byte
+	keys := make([][]byte, count)
 	for i := range count {
 		at := headerSize + i*branchItemSize
 		if at+branchItemSize > len(data) {
 			return fmt.Errorf("page %d is damaged", id)
 		}
-		keySize := native.Uint32(data[at+4:])
-		key, ok := part(data, at, native.Uint32(data[at:]), keySize)
-		if !ok || keySize == 0 || i > 0 && bytes.Compare(last, key) >= 0 {
+		key, ok := part(data, at, native.Uint32(data[at:]), native.Uint32(data[at+4:]))
+		if !ok || len(key) == 0 || i > 0 && bytes.Compare(keys[i-1], key) >= 0 {
 			return fmt.Errorf("page %d is damaged", id)
 		}
-		last = key
-		if err := w.tree(native.Uint64(data[at+8:]), depth+1, bucket); err != nil {
+		keys[i] = key
+	}
+	for i := range count {
+		below := within
+		if i > 0 { // the library looks for smaller keys below the first one, too
+			below.from = keys[i]
+		}
+		if i+1 < count {
+			below.to = keys[i+1]
+		}
+		child := native.Uint64(data[headerSize+i*branchItemSize+8:])
+		if err := w.tree(child, depth+1, bucket, below); err != nil {
 			return err
 		}
 	}
@@ -188,7 +207,7 @@ func (w *walk) branch(id uint64, count int, data []byte, depth int, bucket strin
 
 // leaf checks a leaf page of a bucket, adds its records to the digest, and checks the buckets in it. The top tree,
 // which has no name, contains buckets only.
-func (w *walk) leaf(id uint64, count int, data []byte, depth int, bucket string) error {
+func (w *walk) leaf(id uint64, count int, data []byte, depth int, bucket string, within limits) error {
 	var last []byte
 	for i := range count {
 		at := headerSize + i*leafItemSize
@@ -197,7 +216,7 @@ func (w *walk) leaf(id uint64, count int, data []byte, depth int, bucket string)
 		}
 		offset, keySize, valueSize := native.Uint32(data[at+4:]), native.Uint32(data[at+8:]), native.Uint32(data[at+12:])
 		key, ok := part(data, at, offset, keySize)
-		if !ok || keySize == 0 || i > 0 && bytes.Compare(last, key) >= 0 {
+		if !ok || keySize == 0 || i > 0 && bytes.Compare(last, key) >= 0 || !within.allow(key) {
 			return fmt.Errorf("page %d is damaged", id)
 		}
 		last = key
@@ -212,6 +231,9 @@ func (w *walk) leaf(id uint64, count int, data []byte, depth int, bucket string)
 			w.records.toggle(bucket, string(key), value)
 			continue
 		}
+		if bucket != "" { // weir nests no buckets
+			return fmt.Errorf("page %d is damaged", id)
+		}
 		if err := w.bucket(id, string(key), value, depth); err != nil {
 			return err
 		}
@@ -225,13 +247,13 @@ func (w *walk) bucket(id uint64, name string, value []byte, depth int) error {
 		return fmt.Errorf("page %d is damaged", id)
 	}
 	if root := native.Uint64(value); root != 0 {
-		return w.tree(root, depth+1, name)
+		return w.tree(root, depth+1, name, limits{})
 	}
 	inline := value[bucketSize:]
 	if depth > maxDepth || len(inline) < headerSize || native.Uint16(inline[8:]) != flagLeaf {
 		return fmt.Errorf("page %d is damaged", id)
 	}
-	return w.leaf(id, int(native.Uint16(inline[10:])), inline, depth+1, name)
+	return w.leaf(id, int(native.Uint16(inline[10:])), inline, depth+1, name, limits{})
 }
 
 // part returns size bytes that start offset bytes after at.

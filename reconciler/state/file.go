@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -59,6 +60,7 @@ type DB struct {
 	file   *os.File  // the library's handle
 	left   image     // the file after the last transaction
 	broken error     // why the file can no longer be used
+	noted  bool      // a note has the reason
 	tried  time.Time // time of the last attempt to replace it
 	closed bool
 }
@@ -107,7 +109,14 @@ func replaceUnreadable(dir string, why *UnreadableError) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(why, err)
 	}
-	return open(dir, false, why)
+	db, err := open(dir, false, why)
+	if err != nil {
+		return nil, err
+	}
+	if err := forgetNote(dir); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 // open opens the file, or creates it. A new file replaces a lost one.
@@ -117,8 +126,12 @@ func open(dir string, readOnly bool, lost *UnreadableError) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	}
-	left, err := readable(name)
-	switch {
+	if why, err := notedLoss(dir); err != nil {
+		return nil, fmt.Errorf("open state: %w", err)
+	} else if why != "" && lost == nil {
+		return nil, &UnreadableError{File: name, Why: errors.New(why)}
+	}
+	switch err := readable(name); {
 	case !errors.Is(err, fs.ErrNotExist):
 		if err != nil {
 			return nil, err
@@ -128,12 +141,16 @@ func open(dir string, readOnly bool, lost *UnreadableError) (*DB, error) {
 	case readOnly:
 		return nil, err
 	}
-	db := &DB{dir: dir, readOnly: readOnly, lost: lost, left: left}
+	db := &DB{dir: dir, readOnly: readOnly, lost: lost}
 	if err := db.openBolt(name); err != nil {
 		return nil, err
 	}
 	if db.broken = db.start(name, earlier); db.broken != nil {
 		return nil, errors.Join(db.broken, db.Close())
+	}
+	// With the library's lock held, no weir writes to the file.
+	if db.left, err = imageOf(db.file); err != nil {
+		return nil, errors.Join(&UnreadableError{File: name, Why: err}, db.Close())
 	}
 	if readOnly {
 		return db, nil
@@ -144,28 +161,44 @@ func open(dir string, readOnly bool, lost *UnreadableError) (*DB, error) {
 	return db, nil
 }
 
-// readable checks the file before the library opens it, and returns its image. An empty file counts as missing.
-func readable(name string) (found image, err error) {
-	none := image{unknown: true}
+// readable checks the file before the library opens it. An empty file counts as missing.
+func readable(name string) (err error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return none, fmt.Errorf("open state: %w", err)
+		return fmt.Errorf("open state: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return none, &UnreadableError{File: name, Why: errors.New("it is not a regular file")}
+		return &UnreadableError{File: name, Why: errors.New("it is not a regular file")}
 	}
 	if info.Size() == 0 { // another process was about to create it
-		return none, fmt.Errorf("open state: %s is empty: %w", name, fs.ErrNotExist)
+		return fmt.Errorf("open state: %s is empty: %w", name, fs.ErrNotExist)
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return none, fmt.Errorf("open state: %w", err)
+		return fmt.Errorf("open state: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if found, err = imageOf(f); err != nil {
-		return none, &UnreadableError{File: name, Why: err}
+	if err := lock(f); err != nil {
+		return fmt.Errorf("open state: %s: %w", name, err)
 	}
-	return found, nil
+	if _, err := imageOf(f); err != nil {
+		return &UnreadableError{File: name, Why: err}
+	}
+	return nil
+}
+
+// lock takes a shared lock of a file until it is closed, because another process that is writing leaves pages that do not
+// belong together. It fails with ErrInUse.
+func lock(f *os.File) error {
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+		switch {
+		case !errors.Is(err, syscall.EWOULDBLOCK):
+			return err
+		case time.Since(begun) > lockWait:
+			return ErrInUse
+		}
+	}
 }
 
 // openBolt opens a file that was checked. If the library still panics, the file is unreadable.
@@ -215,17 +248,16 @@ func (db *DB) start(name string, earlier bool) error {
 		return &UnreadableError{File: name, Why: err}
 	case empty && earlier && db.lost == nil:
 		return &UnreadableError{File: name, Why: errGone}
-	case empty && !db.readOnly:
+	case !empty && version == 0:
+		return &UnreadableError{File: name, Why: errors.New("it is not a state of weir's")}
+	case !empty && version != format:
+		return &UnreadableError{File: name, Why: fmt.Errorf("it has format %d, this weir knows %d", version, format)}
+	case (empty || db.lost != nil) && !db.readOnly:
 		if err := guarded(func() error { return db.bolt.Update(db.fill) }); damaged(err) {
 			return &UnreadableError{File: name, Why: err}
 		} else if err != nil {
 			return fmt.Errorf("create state: %s: %w", name, err)
 		}
-		db.left.unknown = true
-	case !empty && version == 0:
-		return &UnreadableError{File: name, Why: errors.New("it is not a state of weir's")}
-	case !empty && version != format:
-		return &UnreadableError{File: name, Why: fmt.Errorf("it has format %d, this weir knows %d", version, format)}
 	}
 	return nil
 }
@@ -285,34 +317,37 @@ func (db *DB) Close() error {
 
 // View implements Store.
 func (db *DB) View(fn func(*Tx) error) error {
-	return db.run(func(b *bolt.DB) error {
-		return b.View(func(tx *bolt.Tx) error { return fn(&Tx{boltTable{tx: tx}}) })
+	return db.run(func(b *bolt.DB) (refused, err error) {
+		err = b.View(func(tx *bolt.Tx) error {
+			refused = fn(&Tx{boltTable{tx: tx}})
+			return refused
+		})
+		return refused, err
 	})
 }
 
 // Update implements Store. The changes are on disk when it returns.
 func (db *DB) Update(fn func(*Tx) error) error {
-	err := db.run(func(b *bolt.DB) error { return db.update(b, fn) })
+	err := db.run(func(b *bolt.DB) (refused, err error) { return db.update(b, fn) })
 	if errors.Is(err, bolterrors.ErrDatabaseReadOnly) {
 		return fmt.Errorf("write state: it was opened to be read: %w", err)
 	}
 	return err
 }
 
-// update runs a transaction and notes what it left in the file.
-func (db *DB) update(b *bolt.DB, fn func(*Tx) error) error {
-	number, records, refused := 0, db.left.records, false
-	err := b.Update(func(tx *bolt.Tx) error {
+// update runs a transaction and notes what it left in the file. refused is the error of fn.
+func (db *DB) update(b *bolt.DB, fn func(*Tx) error) (refused, err error) {
+	number, records := 0, db.left.records
+	err = b.Update(func(tx *bolt.Tx) error {
 		number = tx.ID()
-		err := fn(&Tx{boltTable{tx, &records}})
-		refused = err != nil
-		return err
+		refused = fn(&Tx{boltTable{tx, &records}})
+		return refused
 	})
 	switch {
 	case err == nil:
-		db.left = written(db.file, number, records)
-	case number > 0 && !refused:
-		db.left.unknown = true // the commit failed
+		db.left = db.left.after(db.file, number, records)
+	case number > 0 && refused == nil:
+		db.left = db.left.unsure(number, records) // the commit failed
 	}
-	return err
+	return refused, err
 }

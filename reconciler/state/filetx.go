@@ -46,6 +46,9 @@ func (t boltTable) put(bucket, key string, value []byte) error {
 	if err != nil {
 		return err
 	}
+	if value == nil {
+		value = []byte{}
+	}
 	return t.change(bucket, key, b.Get([]byte(key)), value, func() error { return b.Put([]byte(key), value) })
 }
 

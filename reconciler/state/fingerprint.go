@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// fingerprint identifies the content of a file: the number of its last transaction, and a digest of its records.
+// fingerprint identifies the content of a file: its last transaction, with the layout of the pages that the library
+// remembers, and a digest of its records.
 type fingerprint struct {
-	transaction uint64
-	records     digest
+	meta
+	records digest
 }
 
 // digest is the XOR of a hash of each record. So a transaction updates it without reading the records that it does
@@ -35,18 +36,18 @@ func (d *digest) toggle(bucket, key string, value []byte) {
 // stamp is what the file system reports of a file. A write changes it, unless it happens in the same tick of the file
 // system's clock (a few milliseconds) as an earlier one and keeps the size.
 type stamp struct {
-	size     int64
-	modified time.Time
+	size              int64
+	modified, changed time.Time
 }
 
-func stampOf(info os.FileInfo) stamp { return stamp{info.Size(), info.ModTime()} }
+func stampOf(info os.FileInfo) stamp { return stamp{info.Size(), info.ModTime(), changeTime(info)} }
 
 // image describes a file as weir left it after its last transaction.
 type image struct {
 	stamp
 	fingerprint
-	// unknown is set after a write that failed: the file may then have the records before it or after it.
-	unknown bool
+	// also is what the file may have instead after a commit that failed: the transaction's number and its records.
+	also *fingerprint
 }
 
 // imageOf checks a file and returns its image.
@@ -59,21 +60,37 @@ func imageOf(file *os.File) (image, error) {
 	return image{stamp: stampOf(info), fingerprint: found}, err
 }
 
-// written returns the image of a file after a transaction.
-func written(file *os.File, transaction int, records digest) image {
+// after returns the image of a file after a transaction.
+func (i image) after(file *os.File, transaction int, records digest) image {
+	unsure := i.unsure(transaction, records)
 	info, err := file.Stat()
 	if err != nil {
-		return image{unknown: true}
+		return unsure
 	}
-	return image{stamp: stampOf(info), fingerprint: fingerprint{uint64(transaction), records}} //nolint:gosec // transactions are counted from 0
+	m, err := newestMeta(file, info.Size())
+	if err != nil || m.number != unsure.also.number {
+		return unsure
+	}
+	return image{stamp: stampOf(info), fingerprint: fingerprint{m, records}}
+}
+
+// unsure returns the image of a file that has the records before or after a transaction.
+func (i image) unsure(transaction int, records digest) image {
+	i.also = &fingerprint{meta{number: uint64(transaction)}, records} //nolint:gosec // transactions are counted from 0
+	return i
+}
+
+// allows reports whether the content of a file is what weir left there.
+func (i image) allows(found fingerprint) bool {
+	return found == i.fingerprint || i.also != nil && found.number == i.also.number && found.records == i.also.records
 }
 
 // untouched reports whether no other process wrote to the file since its image was taken. It reads the file's
-// times and the number of the last transaction only.
+// times and its last transaction only.
 func (i image) untouched(file *os.File, info os.FileInfo) bool {
-	if i.unknown || i.stamp != stampOf(info) {
+	if i.also != nil || i.stamp != stampOf(info) {
 		return false
 	}
 	m, err := newestMeta(file, info.Size())
-	return err == nil && m.number == i.transaction
+	return err == nil && m == i.meta
 }

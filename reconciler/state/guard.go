@@ -69,8 +69,8 @@ const renewPause = 10 * time.Second
 
 // run runs one transaction at a time. A transaction that ends in a fault leaves the library's locks locked,
 // and later transactions would wait forever. So run then puts the damaged file aside and starts a new one,
-// like Open.
-func (db *DB) run(transaction func(*bolt.DB) error) error {
+// like Open. An error of the caller's own function, refused, says nothing about the file.
+func (db *DB) run(transaction func(*bolt.DB) (refused, err error)) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.closed {
@@ -80,14 +80,16 @@ func (db *DB) run(transaction func(*bolt.DB) error) error {
 		db.broken = db.verify()
 	}
 	if db.broken == nil {
-		err := guarded(func() error { return transaction(db.bolt) })
-		if errors.Is(err, bolterrors.ErrInvalidMapping) {
+		refused, err := db.perform(transaction)
+		if refused == nil && errors.Is(err, bolterrors.ErrInvalidMapping) {
 			if err = db.reopen(); err == nil {
-				err = guarded(func() error { return transaction(db.bolt) })
+				refused, err = db.perform(transaction)
 			}
 		}
 		var unreadable *UnreadableError
 		switch {
+		case refused != nil:
+			return err
 		case errors.As(err, &unreadable):
 			db.broken = unreadable.Why
 		case damaged(err):
@@ -96,17 +98,42 @@ func (db *DB) run(transaction func(*bolt.DB) error) error {
 			return err
 		}
 	}
+	return db.replace()
+}
+
+// perform runs a transaction. It returns the error of the caller's function apart from others.
+func (db *DB) perform(transaction func(*bolt.DB) (refused, err error)) (refused, err error) {
+	err = guarded(func() (err error) { refused, err = transaction(db.bolt); return err })
+	var d *damage
+	if errors.As(err, &d) {
+		refused = nil // the library panicked afterwards
+	}
+	return refused, err
+}
+
+// replace puts a broken file aside and starts a new one. It returns why the file is broken. Until a new file has the loss,
+// a note has it: another start would find no fault in a file that is only older.
+func (db *DB) replace() error {
 	why := &UnreadableError{File: db.file.Name(), Why: db.broken}
-	if db.readOnly || time.Since(db.tried) < renewPause {
+	if db.readOnly {
+		return why
+	}
+	if !db.noted {
+		db.noted = noteLoss(db.dir, db.broken) == nil // repeated below
+	}
+	if time.Since(db.tried) < renewPause {
 		return why
 	}
 	db.tried = time.Now()
 	db.giveUp()
+	if err := noteLoss(db.dir, db.broken); err != nil {
+		return errors.Join(why, err)
+	}
 	fresh, err := replaceUnreadable(db.dir, why)
 	if err != nil {
 		return errors.Join(why, err)
 	}
-	db.bolt, db.file, db.left, db.lost, db.broken = fresh.bolt, fresh.file, fresh.left, why, nil
+	db.bolt, db.file, db.left, db.lost, db.broken, db.noted = fresh.bolt, fresh.file, fresh.left, why, nil, false
 	return why
 }
 
@@ -120,7 +147,7 @@ func (db *DB) reopen() error {
 	}
 	before := db.left
 	db.bolt, db.file, db.left = fresh.bolt, fresh.file, fresh.left
-	if !before.unknown && before.fingerprint != fresh.left.fingerprint {
+	if !before.allows(fresh.left.fingerprint) {
 		return &UnreadableError{File: db.file.Name(), Why: errChanged}
 	}
 	return nil
@@ -146,8 +173,6 @@ func (db *DB) verify() error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, there):
 		return errGone
-	case info.Size() < db.left.size:
-		return fmt.Errorf("it was shortened from %d to %d bytes", db.left.size, info.Size())
 	case db.left.untouched(db.file, info):
 		return nil
 	}
@@ -155,7 +180,7 @@ func (db *DB) verify() error {
 	switch {
 	case err != nil:
 		return err
-	case !db.left.unknown && now.fingerprint != db.left.fingerprint:
+	case !db.left.allows(now.fingerprint):
 		return errChanged
 	}
 	db.left = now

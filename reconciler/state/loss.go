@@ -1,11 +1,13 @@
 package state
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/state/files"
@@ -155,6 +157,38 @@ type LossError struct{ Loss *Loss }
 
 // Error returns the reason.
 func (e *LossError) Error() string { return "suspensions and approvals may be lost: " + e.Loss.Why }
+
+// noteFile has the reason of a loss that was found while the file was in use, until a new file has it.
+const noteFile = "weir.db.lost"
+
+// noteLoss writes the note.
+func noteLoss(dir string, why error) error {
+	return files.Write(filepath.Join(dir, noteFile), []byte(why.Error()+"\n"))
+}
+
+// notedLoss returns the reason in the note, empty if there is no note.
+func notedLoss(dir string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, noteFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return cmp.Or(strings.TrimSpace(string(text)), "an earlier start found it damaged"), err
+}
+
+// forgetNote removes the note once the new file is certain to be found after a crash of the machine.
+func forgetNote(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("replace state: %w", err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("replace state: %w", err)
+	}
+	if err := os.Remove(filepath.Join(dir, noteFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replace state: %w", err)
+	}
+	return nil
+}
 
 // begun reports whether an earlier process created a file in the directory.
 func begun(dir string) (bool, error) {

@@ -287,8 +287,8 @@ func TestNoRoomForANewFile(t *testing.T) {
 	if err := look(); !errors.Is(err, errGone) {
 		t.Errorf("before its time: %v", err)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("left are %v, %v", left, err)
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != noteFile {
+		t.Errorf("left are %v, %v, and not the note alone", left, err)
 	}
 	db.tried = db.tried.Add(-renewPause)
 	if err := look(); !errors.Is(err, errGone) {
