@@ -66,8 +66,8 @@ type PoolStatus struct {
 	ProviderIDList []string `json:"providerIDList"`
 	// NodeRefs lists the nodes of the instances, if weir read the workload cluster.
 	NodeRefs []NodeRef `json:"nodeRefs,omitempty"`
-	// Instances contains the numbers of instances by version, zone and state.
-	Instances []InstanceCount `json:"instances,omitempty"`
+	// Instances lists all instances of the pool, also those that do not count as its capacity.
+	Instances []Instance `json:"instances,omitempty"`
 	// TemplateVersions lists the versions of the launch template that weir has read.
 	TemplateVersions      []VersionNote `json:"templateVersions,omitempty"`
 	LaunchTemplateID      string        `json:"launchTemplateID,omitempty"`

@@ -167,7 +167,7 @@ func (s *PoolStatus) fromGroup(in model.Input, pool *intent.Pool, watched *model
 	if s.DesiredReplicas == g.DesiredCapacity {
 		s.bounds(g.MinSize, g.MaxSize)
 	}
-	s.count(in, pool, g.Instances)
+	s.count(in, pool, g.Instances, wanted(in, g, "pool"))
 	if r, read := in.State.Refreshes[g.Name]; read && r.ID != "" {
 		if watched != nil {
 			r = watched.Shown(r)
@@ -181,10 +181,14 @@ func (s *PoolStatus) fromGroup(in model.Input, pool *intent.Pool, watched *model
 	return moving || s.Replicas != s.DesiredReplicas || s.ReadyReplicas != s.DesiredReplicas
 }
 
-// count counts instances and, if the workload cluster answered, their nodes.
-func (s *PoolStatus) count(in model.Input, pool *intent.Pool, instances []observed.Instance) {
+// count lists and counts instances and, if the workload cluster answered, their nodes.
+func (s *PoolStatus) count(in model.Input, pool *intent.Pool, instances []observed.Instance, want wantedOf) {
+	template := ""
+	if pool.LaunchTemplate != nil {
+		template = pool.LaunchTemplate.Name
+	}
+	s.lists(in, template, instances, want)
 	for _, i := range instances {
-		s.countAlike(i)
 		if i.Retained() || i.StandsBy() {
 			continue // AWS fills the capacity without it
 		}
@@ -203,7 +207,7 @@ func (s *PoolStatus) count(in model.Input, pool *intent.Pool, instances []observ
 			}
 		}
 	}
-	s.sortAlike()
+	s.sortInstances()
 	slices.Sort(s.ProviderIDList)
 	slices.SortFunc(s.NodeRefs, func(a, b NodeRef) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -230,7 +234,7 @@ func (s *PoolStatus) fromNodegroup(in model.Input, pool *intent.Pool, all []obse
 			if i == 0 {
 				groups++
 			}
-			s.count(in, pool, have.Instances)
+			s.count(in, pool, have.Instances, wanted(in, have, "nodegroup"))
 		}
 	}
 	u, read := in.State.Updates[n.NodegroupName]

@@ -31,9 +31,8 @@ func deleting(in model.Input, p *Plan) []PoolStatus {
 		}
 		s := deletedPool(in, intent.GroupPool, observed.GroupTagValues(g.Tags))
 		s.LaunchTemplateVersion = g.Template.Version
-		for _, i := range g.Instances {
-			s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)
-		}
+		s.LaunchTemplateID = g.Template.ID
+		s.ends(in, g, "its group is being deleted")
 		s.Conditions = append(s.Conditions, Condition{Type: conditionGroup, Status: "False", Severity: "Info", Reason: "ASGDeletionInProgress"})
 		out = append(out, s)
 	}
@@ -45,9 +44,7 @@ func deleting(in model.Input, p *Plan) []PoolStatus {
 		s := deletedPool(in, intent.NodegroupPool, n.Tags)
 		s.LaunchTemplateVersion = n.Template.Version
 		for _, g := range n.GroupNames {
-			for _, i := range in.State.Groups[g].Instances {
-				s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)
-			}
+			s.ends(in, in.State.Groups[g], "its nodegroup is being deleted")
 		}
 		s.Conditions = append(s.Conditions, Condition{Type: conditionNodegroup, Status: "False", Severity: "Info", Reason: "Deleting"})
 		out = append(out, s)
@@ -62,9 +59,24 @@ func deleting(in model.Input, p *Plan) []PoolStatus {
 	out = slices.DeleteFunc(out, func(s PoolStatus) bool { return wanted[s.Namespace+"/"+s.Name] })
 	for i := range out {
 		slices.Sort(out[i].ProviderIDList)
+		out[i].sortInstances()
 		out[i].Replicas = int32(len(out[i].ProviderIDList))
 	}
 	return out
+}
+
+// ends lists the instances of a group that is being deleted. reason is a further reason for each.
+func (s *PoolStatus) ends(in model.Input, g observed.Group, reason string) {
+	from := len(s.Instances)
+	s.lists(in, g.Template.Name, g.Instances, wantedOf{})
+	for k := range s.Instances[from:] {
+		i := &s.Instances[from+k]
+		s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)
+		if i.Why != "" {
+			i.Why += "; "
+		}
+		i.Why += reason
+	}
 }
 
 // deletedPool returns the status of a pool that exists only in AWS.

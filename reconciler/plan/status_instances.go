@@ -3,81 +3,193 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/model"
-	"github.com/weir-gitops/weir/render/intent"
 )
+
+// Instance is an EC2 instance of a pool.
+type Instance struct {
+	ID string `json:"id"`
+	// TemplateVersion is the number of the launch template version that it runs, empty if AWS names
+	// none. LaunchTemplateID is set only if the template is not the pool's own.
+	TemplateVersion     string `json:"templateVersion,omitempty"`
+	LaunchTemplateID    string `json:"launchTemplateID,omitempty"`
+	LaunchConfiguration string `json:"launchConfiguration,omitempty"`
+	Zone                string `json:"zone"`
+	Type                string `json:"type,omitempty"`
+	// ImageID is empty if the pass has not read the content of the template version.
+	ImageID string `json:"imageID,omitempty"`
+	// State and Health are AWS's values, such as InService and Healthy.
+	State     string `json:"state"`
+	Health    string `json:"health,omitempty"`
+	Protected bool   `json:"protected,omitempty"`
+	// Node is the name of its node, if the workload cluster answered and the instance has joined.
+	Node string `json:"node,omitempty"`
+	// Why gives the reasons why the instance still exists although it will be replaced, or why it is
+	// not in service. It does not name a drain, see PoolStatus.Draining.
+	Why string `json:"why,omitempty"`
+}
 
 // InstanceCount is the number of instances of a pool that are alike.
 type InstanceCount struct {
-	// TemplateVersion is the number of the launch template version that they run, empty if AWS
-	// names none.
-	TemplateVersion string `json:"templateVersion,omitempty"`
-	Zone            string `json:"zone"`
-	Type            string `json:"type,omitempty"`
-	// State and Health are AWS's values, such as InService and Healthy.
-	State  string `json:"state"`
-	Health string `json:"health,omitempty"`
-	Count  int32  `json:"count"`
+	TemplateVersion string
+	Zone            string
+	Type            string
+	State           string
+	Health          string
+	Count           int32
 }
 
-// VersionNote is a version of a pool's launch template that a pass has read.
-type VersionNote struct {
-	Number int64 `json:"number"`
-	// Revision is the short hash of the commit for which weir made the version. Subject is the
-	// commit's first line. Both are empty if weir did not make the version.
-	Revision string `json:"revision,omitempty"`
-	Subject  string `json:"subject,omitempty"`
-	// Default reports whether it is the template's default version.
-	Default bool `json:"default,omitempty"`
-}
-
-// bounds sets the minimum and the maximum number of instances of a pool.
-func (s *PoolStatus) bounds(least, most int32) { s.MinReplicas, s.MaxReplicas = least, most }
-
-// countAlike adds an instance to the count of instances like it. A pool has few different kinds, so
-// it searches linearly.
-func (s *PoolStatus) countAlike(i observed.Instance) {
-	version := i.Template.Version
-	if strings.HasPrefix(version, "$") {
-		version = ""
-	}
-	for k := range s.Instances {
-		c := &s.Instances[k]
-		if c.TemplateVersion == version && c.Zone == i.Zone && c.Type == i.Type && c.State == i.LifecycleState && c.Health == i.Health {
-			c.Count++
-			return
+// CountInstances counts the instances that are alike, in an order that does not depend on AWS's. A
+// pool has few different kinds, so it searches linearly.
+func CountInstances(list []Instance) []InstanceCount {
+	var out []InstanceCount
+	for _, i := range list {
+		kind := InstanceCount{TemplateVersion: i.TemplateVersion, Zone: i.Zone, Type: i.Type, State: i.State, Health: i.Health}
+		k := slices.IndexFunc(out, func(c InstanceCount) bool { c.Count = 0; return c == kind })
+		if k < 0 {
+			k, out = len(out), append(out, kind)
 		}
+		out[k].Count++
 	}
-	s.Instances = append(s.Instances, InstanceCount{
-		TemplateVersion: version, Zone: i.Zone, Type: i.Type, State: i.LifecycleState, Health: i.Health, Count: 1,
-	})
-}
-
-// sortAlike sorts the counts, so that their order does not depend on AWS's.
-func (s *PoolStatus) sortAlike() {
-	slices.SortFunc(s.Instances, func(x, y InstanceCount) int {
+	slices.SortFunc(out, func(x, y InstanceCount) int {
 		return cmp.Or(cmp.Compare(x.Zone, y.Zone), cmp.Compare(x.TemplateVersion, y.TemplateVersion), cmp.Compare(x.Type, y.Type),
 			cmp.Compare(x.State, y.State), cmp.Compare(x.Health, y.Health))
 	})
+	return out
 }
 
-// notes lists the versions of the pool's own template that weir has read, newest first.
-func (s *PoolStatus) notes(in model.Input, pool *intent.Pool) {
-	if pool.LaunchTemplate == nil || s.LaunchTemplateID == "" {
-		return
+// NoteOf returns what is known of the template version that an instance runs, nil if the pass has
+// not read the version or the instance runs another template.
+func (s *PoolStatus) NoteOf(i *Instance) *VersionNote {
+	n, known := versionNumber(i.TemplateVersion)
+	if !known || i.LaunchTemplateID != "" {
+		return nil
 	}
-	t := in.State.Templates[pool.LaunchTemplate.Name]
-	for n, v := range t.Versions {
-		note := VersionNote{Number: n, Default: n == t.DefaultVersion}
-		if _, ours := content.DescriptionHashes(v.Description); ours {
-			_, rest, _ := strings.Cut(v.Description, " ")
-			note.Revision, note.Subject, _ = strings.Cut(rest, " ")
+	for k := range s.TemplateVersions {
+		if s.TemplateVersions[k].Number == n {
+			return &s.TemplateVersions[k]
 		}
-		s.TemplateVersions = append(s.TemplateVersions, note)
 	}
-	slices.SortFunc(s.TemplateVersions, func(x, y VersionNote) int { return cmp.Compare(y.Number, x.Number) })
+	return nil
+}
+
+// wantedOf contains the launch settings that the instances of a group must have.
+type wantedOf struct {
+	template            observed.TemplateRef
+	launchConfiguration string
+	// owner names the resource with these settings, for messages.
+	owner string
+}
+
+// wanted returns the launch settings of a group. While an instance refresh to other settings is in
+// progress, they are the refresh's.
+func wanted(in model.Input, g observed.Group, owner string) wantedOf {
+	out := wantedOf{template: g.Template, launchConfiguration: g.LaunchConfiguration, owner: owner}
+	if r := in.State.Refreshes[g.Name]; r.Active() && r.Template.ID != "" && !strings.HasPrefix(r.Status, "Rollback") {
+		out.template = r.Template
+	}
+	return out
+}
+
+// lists appends instances of a group to the pool's list. template is the name of the pool's own
+// launch template.
+func (s *PoolStatus) lists(in model.Input, template string, instances []observed.Instance, want wantedOf) {
+	s.Instances = slices.Grow(s.Instances, len(instances))
+	for _, i := range instances {
+		one := Instance{
+			ID: i.ID, TemplateVersion: i.Template.Version, LaunchConfiguration: i.LaunchConfiguration, Zone: i.Zone, Type: i.Type,
+			ImageID: imageOf(in, template, i), State: i.LifecycleState, Health: i.Health, Protected: i.Protected,
+		}
+		if strings.HasPrefix(one.TemplateVersion, "$") {
+			one.TemplateVersion = ""
+		}
+		if i.Template.ID != s.LaunchTemplateID {
+			one.LaunchTemplateID = i.Template.ID
+		}
+		if in.Nodes != nil {
+			one.Node = in.Nodes.ByInstance[i.ID].Name
+		}
+		one.Why = why(i, want)
+		if n := len(s.Instances); n > 0 && s.Instances[n-1].Why == one.Why {
+			one.Why = s.Instances[n-1].Why // instances share the text
+		}
+		s.Instances = append(s.Instances, one)
+	}
+}
+
+// imageOf returns the image of an instance, empty if the pass has not read it.
+func imageOf(in model.Input, template string, i observed.Instance) string {
+	if i.ImageID != "" {
+		return i.ImageID
+	}
+	t := in.State.Templates[cmp.Or(i.Template.Name, template)]
+	return t.Versions[model.VersionOf(t, i.Template)].Data.ImageID
+}
+
+// why returns the reasons why an instance still exists or is not in service.
+func why(i observed.Instance, want wantedOf) string {
+	var reasons []string
+	if text := place(i); text != "" {
+		reasons = append(reasons, text)
+	}
+	if text := outdated(i, want); text != "" {
+		reasons = append(reasons, text)
+	}
+	if i.Protected {
+		reasons = append(reasons, "protected from scale-in")
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// place describes a lifecycle state in which an instance can stay.
+func place(i observed.Instance) string {
+	switch {
+	case i.Retained():
+		return "its termination hook was abandoned, and the group retains it until somebody terminates it"
+	case strings.HasSuffix(i.LifecycleState, "Pending:Wait"):
+		return "waits for its launch lifecycle hook"
+	case strings.HasSuffix(i.LifecycleState, "Terminating:Wait"):
+		return "waits for its termination lifecycle hook"
+	case i.StandsBy():
+		return "in standby"
+	case strings.HasPrefix(i.LifecycleState, "Warmed:"):
+		return "in the warm pool"
+	}
+	return ""
+}
+
+// outdated describes how the launch settings of an instance differ from its group's.
+func outdated(i observed.Instance, want wantedOf) string {
+	switch {
+	case i.LaunchConfiguration != "" && want.template != observed.TemplateRef{}:
+		return "runs launch configuration " + i.LaunchConfiguration + ", and the " + want.owner + " has a launch template"
+	case i.LaunchConfiguration != "" && i.LaunchConfiguration != want.launchConfiguration && want.launchConfiguration != "":
+		return "runs launch configuration " + i.LaunchConfiguration + ", and the " + want.owner + "'s is " + want.launchConfiguration
+	case i.Template.ID == "" || want.template.ID == "":
+		return ""
+	case i.Template.ID != want.template.ID:
+		return "runs launch template " + i.Template.ID + ", and the " + want.owner + "'s is " + want.template.ID
+	}
+	if _, number := versionNumber(want.template.Version); !number || i.Template.Version == want.template.Version {
+		return ""
+	}
+	if _, number := versionNumber(i.Template.Version); !number {
+		return ""
+	}
+	return "runs template version " + i.Template.Version + ", and the " + want.owner + "'s is " + want.template.Version
+}
+
+// versionNumber parses the number of a template version. It returns false for an alias.
+func versionNumber(version string) (int64, bool) {
+	n, err := strconv.ParseInt(version, 10, 64)
+	return n, err == nil
+}
+
+// sortInstances sorts the instances by id.
+func (s *PoolStatus) sortInstances() {
+	slices.SortFunc(s.Instances, func(a, b Instance) int { return strings.Compare(a.ID, b.ID) })
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // A pool's status does not depend on AWS's order of instances.
@@ -39,7 +40,7 @@ func TestStatusTellsBoundsInstancesAndVersions(t *testing.T) {
 		if got.MinReplicas != 1 || got.MaxReplicas != 9 {
 			t.Errorf("bounds are %d and %d", got.MinReplicas, got.MaxReplicas)
 		}
-		if diff := cmp.Diff(want, got.Instances); diff != "" {
+		if diff := cmp.Diff(want, CountInstances(got.Instances)); diff != "" {
 			t.Errorf("instances (-want +got):\n%s", diff)
 		}
 		versions := []VersionNote{{Number: 5, Revision: "4be91a7"}, {Number: 4, Revision: "9c1f0d2", Subject: "bigger disks", Default: true}, {Number: 3}}
@@ -55,5 +56,70 @@ func TestStatusTellsBoundsInstancesAndVersions(t *testing.T) {
 	in.State.Groups["web"] = weighted
 	if got := Statuses(in, &Plan{})[0]; got.MaxReplicas != 0 {
 		t.Errorf("the bound of a group that counts in vCPUs is told as %d instances", got.MaxReplicas)
+	}
+}
+
+// The list has every instance of the pool once, with the reasons that keep it.
+func TestStatusListsInstances(t *testing.T) {
+	pool := groupPool("web", "m5.large", 3)
+	name := pool.LaunchTemplate.Name
+	current := observed.TemplateRef{ID: "lt-1", Name: name, Version: "5"}
+	of := func(version, state string) observed.Instance {
+		return observed.Instance{ID: "i-1", Zone: "us-east-1a", LifecycleState: state, Template: observed.TemplateRef{ID: "lt-1", Name: name, Version: version}}
+	}
+	with := func(i observed.Instance, edit func(*observed.Instance)) observed.Instance { edit(&i); return i }
+	for _, c := range []struct {
+		name     string
+		instance observed.Instance
+		group    observed.TemplateRef
+		refresh  observed.Refresh
+		want     Instance
+	}{
+		{"current", of("5", "InService"), current, observed.Refresh{}, Instance{TemplateVersion: "5", ImageID: "ami-5"}},
+		{"old", of("3", "InService"), current, observed.Refresh{}, Instance{TemplateVersion: "3", Why: "runs template version 3, and the pool's is 5"}},
+		{"old and protected", with(of("4", "InService"), func(i *observed.Instance) { i.Protected = true }), current, observed.Refresh{},
+			Instance{TemplateVersion: "4", ImageID: "ami-4", Protected: true, Why: "runs template version 4, and the pool's is 5; protected from scale-in"}},
+		{"refresh in progress", of("4", "InService"), observed.TemplateRef{ID: "lt-1", Name: name, Version: "4"}, observed.Refresh{ID: "r", Status: "InProgress", Template: current},
+			Instance{TemplateVersion: "4", ImageID: "ami-4", Why: "runs template version 4, and the pool's is 5"}},
+		{"rollback", of("5", "InService"), observed.TemplateRef{ID: "lt-1", Name: name, Version: "4"}, observed.Refresh{ID: "r", Status: "RollbackInProgress", Template: current},
+			Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "runs template version 5, and the pool's is 4"}},
+		{"other template", with(of("5", "InService"), func(i *observed.Instance) { i.Template = observed.TemplateRef{ID: "lt-2", Name: "old", Version: "5"} }), current, observed.Refresh{},
+			Instance{TemplateVersion: "5", LaunchTemplateID: "lt-2", Why: "runs launch template lt-2, and the pool's is lt-1"}},
+		{"launch configuration", with(of("", "InService"), func(i *observed.Instance) { i.Template, i.LaunchConfiguration = observed.TemplateRef{}, "web-1" }), current, observed.Refresh{},
+			Instance{LaunchConfiguration: "web-1", Why: "runs launch configuration web-1, and the pool has a launch template"}},
+		{"alias", of("5", "InService"), observed.TemplateRef{ID: "lt-1", Name: name, Version: "$Latest"}, observed.Refresh{}, Instance{TemplateVersion: "5", ImageID: "ami-5"}},
+		{"image of an override", with(of("5", "InService"), func(i *observed.Instance) { i.ImageID = "ami-arm" }), current, observed.Refresh{}, Instance{TemplateVersion: "5", ImageID: "ami-arm"}},
+		{"launch hook", of("5", "Pending:Wait"), current, observed.Refresh{}, Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "waits for its launch lifecycle hook"}},
+		{"termination hook", of("5", "Terminating:Wait"), current, observed.Refresh{}, Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "waits for its termination lifecycle hook"}},
+		{"standby", of("5", "Standby"), current, observed.Refresh{}, Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "in standby"}},
+		{"warm pool", of("5", "Warmed:Stopped"), current, observed.Refresh{}, Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "in the warm pool"}},
+		{"retained", of("5", "Terminating:Retained"), current, observed.Refresh{},
+			Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "its termination hook was abandoned, and the group retains it until somebody terminates it"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := testInput(pool)
+			in.State = observedNothing(in)
+			in.State.Templates[name] = observed.Template{ID: "lt-1", Name: name, DefaultVersion: 5, LatestVersion: 5, Versions: map[int64]observed.TemplateVersion{
+				4: {Number: 4, Data: intent.TemplateData{ImageID: "ami-4"}}, 5: {Number: 5, Data: intent.TemplateData{ImageID: "ami-5"}},
+			}}
+			in.State.Groups["web"] = observed.Group{Name: "web", MaxSize: 9, DesiredCapacity: 1, Template: c.group, Instances: []observed.Instance{c.instance}}
+			in.State.Refreshes = map[string]observed.Refresh{"web": c.refresh}
+			c.want.ID, c.want.Zone, c.want.State = "i-1", "us-east-1a", c.instance.LifecycleState
+			if diff := cmp.Diff([]Instance{c.want}, Statuses(in, &Plan{})[0].Instances); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestNoteOfInstance(t *testing.T) {
+	s := PoolStatus{TemplateVersions: []VersionNote{{Number: 5, Revision: "4be91a7"}}}
+	if n := s.NoteOf(&Instance{TemplateVersion: "5"}); n == nil || n.Revision != "4be91a7" {
+		t.Errorf("note is %v", n)
+	}
+	for _, i := range []Instance{{TemplateVersion: "4"}, {}, {TemplateVersion: "5", LaunchTemplateID: "lt-2"}} {
+		if n := s.NoteOf(&i); n != nil {
+			t.Errorf("%v has the note %v", i, n)
+		}
 	}
 }

@@ -180,7 +180,7 @@ func (w *staging) record(now time.Time, r *plan.Report) {
 	var seen []timeline.Seen
 	for _, p := range r.Pools {
 		s := timeline.Seen{Name: p.Namespace + "/" + p.Name, Desired: p.DesiredReplicas, Versions: map[string]int32{}, Moves: p.Rollout != nil, Converged: p.Converged, Failed: p.FailureReason, Machines: p.ProviderIDList}
-		for _, i := range p.Instances {
+		for _, i := range plan.CountInstances(p.Instances) {
 			switch {
 			case strings.HasPrefix(i.State, "Pending"):
 				s.Starting += i.Count

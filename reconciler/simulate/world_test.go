@@ -112,7 +112,7 @@ func (f *fleet) apply(targets ...reconciler.Desired) {
 				n := int32(0)
 				for _, i := range p.Instances {
 					if !strings.HasPrefix(i.State, "Terminat") {
-						n += i.Count
+						n++
 					}
 				}
 				above += max(0, n-p.DesiredReplicas)

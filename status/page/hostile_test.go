@@ -35,7 +35,10 @@ func hostile(t *testing.T, evil string) *current.State {
 	p.FailureReason, p.FailureMessage, p.ReadyFrom, p.Kind = evil, evil, evil, intent.PoolKind(evil)
 	p.Conditions = []plan.Condition{{Type: evil, Status: evil, Severity: evil, Reason: evil, Message: evil}}
 	p.ProviderIDList, p.NodeRefs = []string{evil, "aws:///" + evil + "/" + evil}, []plan.NodeRef{{Name: evil}}
-	p.Instances = []plan.InstanceCount{{TemplateVersion: evil, Zone: evil, Type: evil, State: evil, Health: evil, Count: 2}}
+	p.Instances = []plan.Instance{{
+		ID: evil, TemplateVersion: evil, LaunchTemplateID: evil, LaunchConfiguration: evil, Zone: evil, Type: evil, ImageID: evil, State: evil, Health: evil, Node: evil, Why: evil,
+	}, {ID: evil + "2", TemplateVersion: "3"}}
+	p.Draining = []plan.Draining{{Instance: evil, Node: evil, Why: evil, Pods: []plan.DrainingPod{{Name: evil, Why: evil}}}}
 	p.TemplateVersions = []plan.VersionNote{{Number: 3, Revision: evil, Subject: evil}}
 	p.Nodegroup = &plan.NodegroupStatus{Name: evil, Status: evil, Version: evil, ReleaseVersion: evil, Replaces: []string{evil},
 		Health: []plan.NodegroupIssueNote{{Code: evil, Message: evil, ResourceIDs: []string{evil}, Hint: evil}}}

@@ -176,6 +176,7 @@ func TestNoSecretIsOnAPage(t *testing.T) {
 	plain.Pools[0].Conditions = []plan.Condition{{Message: secret}}
 	plain.Pools[0].TemplateVersions = []plan.VersionNote{{Number: 1, Subject: secret}}
 	plain.Pools[0].Rollout = &plan.RolloutStatus{Message: secret}
+	plain.Pools[0].Draining = []plan.Draining{{Instance: "i-1", Why: secret}}
 	plain.Pools[0].LastRollout = nil
 	plain.Account, plain.Region, plain.Ref, plain.Revision, plain.LaunchConfigs = "", "", "", statustest.ShaNew, nil
 	plain.Diagnostics = diag.List{{Summary: secret, Detail: secret, Related: []diag.Related{{Message: secret}}}}

@@ -30,15 +30,18 @@ const fleetURL = "https://git.example.com/platform/fleet.git"
 func spread(old, next string, oldCount, nextCount int) statustest.PoolOption {
 	return func(p *plan.PoolStatus) {
 		for i := range oldCount + nextCount {
-			c := plan.InstanceCount{TemplateVersion: old, Zone: p.Target[:2] + "-central-1" + string("abc"[i%3]), Type: "c7g.large", State: "InService", Health: "Healthy", Count: 1}
-			if i >= oldCount {
+			c := plan.Instance{ID: fmt.Sprintf("i-0a%02dc3d4e5f6%05d", i, i*7919%100000), ImageID: "ami-0c1d2e3f405162738", TemplateVersion: old, Zone: p.Target[:2] + "-central-1" + string("abc"[i%3]), Type: "c7g.large", State: "InService", Health: "Healthy"}
+			switch {
+			case i >= oldCount:
 				c.TemplateVersion = next
+			case next != "":
+				c.Why = "runs template version " + old + ", and the pool's is " + next
 			}
 			if next != "" && i == oldCount+nextCount-1 {
 				c.State = "Pending"
 			}
 			p.Instances = append(p.Instances, c)
-			p.ProviderIDList = append(p.ProviderIDList, fmt.Sprintf("aws:///%s/i-0a%02dc3d4e5f6%05d", c.Zone, i, i*7919%100000))
+			p.ProviderIDList = append(p.ProviderIDList, "aws:///"+c.Zone+"/"+c.ID)
 		}
 	}
 }

@@ -137,15 +137,16 @@ func (w *views) poolPage(t current.TargetState, p *plan.PoolStatus) poolPage {
 
 // addInstances adds the instances of a pool by version, zone and type, and its machines and nodes.
 func (v *poolPage) addInstances(p *plan.PoolStatus) {
-	versions, zones := keysOf(p.Instances, versionName), keysOf(p.Instances, func(c plan.InstanceCount) string { return c.Zone })
+	counts := plan.CountInstances(p.Instances)
+	versions, zones := keysOf(counts, versionName), keysOf(counts, func(c plan.InstanceCount) string { return c.Zone })
 	slices.SortStableFunc(versions, func(x, y string) int { return versionNumber(y) - versionNumber(x) })
-	v.ByVersion, v.ByZone = sharesOf(p.Instances, versions, versionName), sharesOf(p.Instances, zones, func(c plan.InstanceCount) string { return c.Zone })
+	v.ByVersion, v.ByZone = sharesOf(counts, versions, versionName), sharesOf(counts, zones, func(c plan.InstanceCount) string { return c.Zone })
 	for i := range v.ByVersion {
 		v.ByVersion[i].Current = v.ByVersion[i].Name == v.Template
 	}
-	for _, kind := range keysOf(p.Instances, func(c plan.InstanceCount) string { return c.Type }) {
+	for _, kind := range keysOf(counts, func(c plan.InstanceCount) string { return c.Type }) {
 		n := linkedCount{Name: kind}
-		for _, c := range p.Instances {
+		for _, c := range counts {
 			if c.Type == kind {
 				n.Count += int(c.Count)
 			}
@@ -195,7 +196,7 @@ func versionViews(b *current.State, p *plan.PoolStatus, list []events.Event, l f
 		v.Default = note.Default
 		v.Commit = commitView{Short: note.Revision, Subject: note.Subject, Link: l.Commit(note.Revision)}
 	}
-	for _, c := range p.Instances {
+	for _, c := range plan.CountInstances(p.Instances) {
 		if n := versionNumber(versionName(c)); n > 0 {
 			at(n).Count += int(c.Count)
 		}

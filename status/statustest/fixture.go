@@ -2,6 +2,7 @@
 package statustest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -35,8 +36,8 @@ func Pool(target, name string, opts ...PoolOption) plan.PoolStatus {
 	}
 	p.MinReplicas, p.MaxReplicas = 1, p.DesiredReplicas+4
 	for i := range p.DesiredReplicas {
-		p.Instances = append(p.Instances, plan.InstanceCount{
-			TemplateVersion: "4", Zone: "eu-central-1" + string("abc"[i%3]), Type: "c7g.large", State: "InService", Health: "Healthy", Count: 1,
+		p.Instances = append(p.Instances, plan.Instance{
+			ID: fmt.Sprintf("i-0a1b2c3d4e5f6%04x", 0x0718+i), TemplateVersion: "4", Zone: "eu-central-1" + string("abc"[i%3]), Type: "c7g.large", State: "InService", Health: "Healthy",
 		})
 	}
 	return p
