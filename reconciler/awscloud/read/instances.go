@@ -1,8 +1,10 @@
 package read
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -62,4 +64,43 @@ func (r *Reader) instancePages(ctx context.Context, take func(types.Instance), f
 		}
 		return out.NextToken, nil
 	})
+}
+
+// tagGroup is the tag that Auto Scaling puts on the instances of a group.
+const tagGroup = "aws:autoscaling:groupName"
+
+// Machines reads the instances with an id, or with a prefix of an id. It returns none if no instance matches.
+func (r *Reader) Machines(ctx context.Context, id string, whole bool) (out []observed.Machine, err error) {
+	if !whole {
+		id += "*"
+	}
+	err = r.instancePages(ctx, func(i types.Instance) { out = append(out, machine(&i)) }, filter("instance-id", id))
+	if e := sdk.Classify("ec2", "DescribeInstances", err); e != nil {
+		return nil, e
+	}
+	slices.SortFunc(out, func(a, b observed.Machine) int { return strings.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+// machine converts an instance of EC2.
+func machine(i *types.Instance) observed.Machine {
+	tags := Tags(i.Tags)
+	out := observed.Machine{
+		ID: aws.ToString(i.InstanceId), Type: string(i.InstanceType), ImageID: aws.ToString(i.ImageId), PrivateIP: aws.ToString(i.PrivateIpAddress),
+		PrivateDNS: aws.ToString(i.PrivateDnsName), Market: cmp.Or(string(i.InstanceLifecycle), "on-demand"), LaunchedAt: aws.ToTime(i.LaunchTime),
+		GroupName: tags[tagGroup], Template: observed.TemplateRef{ID: tags[tagTemplateID], Version: tags[tagTemplateVersion]},
+	}
+	if i.Placement != nil {
+		out.Zone = aws.ToString(i.Placement.AvailabilityZone)
+	}
+	if i.State != nil {
+		out.State = string(i.State.Name)
+	}
+	if i.StateReason != nil {
+		out.StateReason = aws.ToString(i.StateReason.Message)
+	}
+	if out.StateReason == "" {
+		out.StateReason = aws.ToString(i.StateTransitionReason)
+	}
+	return out
 }
