@@ -86,6 +86,6 @@ func deletedPool(in model.Input, kind intent.PoolKind, tags map[string]string) P
 		Conditions: []Condition{{Type: conditionReady, Status: "False", Severity: "Info", Reason: "Deleting"}},
 	}
 	s.Namespace, s.Name, _ = strings.Cut(tags[observed.TagPool], "/")
-	s.Cluster = clusterIn(tags)
+	s.Cluster = ClusterIn(tags)
 	return s
 }

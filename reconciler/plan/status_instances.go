@@ -100,25 +100,36 @@ func wanted(in model.Input, g observed.Group, owner string) wantedOf {
 func (s *PoolStatus) lists(in model.Input, template string, instances []observed.Instance, want wantedOf) {
 	s.Instances = slices.Grow(s.Instances, len(instances))
 	for _, i := range instances {
-		one := Instance{
-			ID: i.ID, TemplateVersion: i.Template.Version, LaunchConfiguration: i.LaunchConfiguration, Zone: i.Zone, Type: i.Type,
-			ImageID: imageOf(in, template, i), State: i.LifecycleState, Health: i.Health, Protected: i.Protected,
-		}
-		if strings.HasPrefix(one.TemplateVersion, "$") {
-			one.TemplateVersion = ""
-		}
+		one := instanceOf(i, want)
+		one.ImageID = imageOf(in, template, i)
 		if i.Template.ID != s.LaunchTemplateID {
 			one.LaunchTemplateID = i.Template.ID
 		}
 		if in.Nodes != nil {
 			one.Node = in.Nodes.ByInstance[i.ID].Name
 		}
-		one.Why = why(i, want)
 		if n := len(s.Instances); n > 0 && s.Instances[n-1].Why == one.Why {
 			one.Why = s.Instances[n-1].Why // instances share the text
 		}
 		s.Instances = append(s.Instances, one)
 	}
+}
+
+// instanceOf returns an instance with the facts that its group lists.
+func instanceOf(i observed.Instance, want wantedOf) Instance {
+	out := Instance{
+		ID: i.ID, TemplateVersion: i.Template.Version, LaunchConfiguration: i.LaunchConfiguration, Zone: i.Zone, Type: i.Type, ImageID: i.ImageID,
+		State: i.LifecycleState, Health: i.Health, Protected: i.Protected, Why: why(i, want),
+	}
+	if strings.HasPrefix(out.TemplateVersion, "$") {
+		out.TemplateVersion = ""
+	}
+	return out
+}
+
+// InstanceIn returns an instance as its group lists it, without the facts of a pass.
+func InstanceIn(g observed.Group, i observed.Instance) Instance {
+	return instanceOf(i, wantedOf{template: g.Template, launchConfiguration: g.LaunchConfiguration, owner: "group"})
 }
 
 // imageOf returns the image of an instance, empty if the pass has not read it.

@@ -275,7 +275,7 @@ func (v *faulty) kept() {
 		}
 		pool := r.as
 		pool.Key.Namespace, pool.Key.Name, _ = strings.Cut(r.pool, "/")
-		pool.ClusterKey.Name = clusterIn(r.tags)
+		pool.ClusterKey.Name = ClusterIn(r.tags)
 		s := v.status(&pool)
 		if v.wanted() {
 			s.Conditions[0] = Condition{Type: conditionReady, Status: "False", Severity: "Warning", Reason: ReasonKept, Message: "the followed commit does not have the pool; " + does}
@@ -292,8 +292,8 @@ func (v *faulty) wanted() bool {
 	return len(v.in.Unplanned) > 0 || v.target == nil && len(v.in.Set.Pools) > 0
 }
 
-// clusterIn returns the cluster that tags name.
-func clusterIn(tags map[string]string) string {
+// ClusterIn returns the cluster that tags name.
+func ClusterIn(tags map[string]string) string {
 	out := ""
 	for k := range tags {
 		if name, ok := strings.CutPrefix(k, observed.TagClusterPrefix); ok && (out == "" || name < out) {

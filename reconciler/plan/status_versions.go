@@ -32,11 +32,19 @@ func (s *PoolStatus) notes(in model.Input, pool *intent.Pool) {
 	t := in.State.Templates[pool.LaunchTemplate.Name]
 	for n, v := range t.Versions {
 		note := VersionNote{Number: n, Default: n == t.DefaultVersion}
-		if _, ours := content.DescriptionHashes(v.Description); ours {
-			_, rest, _ := strings.Cut(v.Description, " ")
-			note.Revision, note.Subject, _ = strings.Cut(rest, " ")
-		}
+		note.Revision, note.Subject = CommitOf(v.Description)
 		s.TemplateVersions = append(s.TemplateVersions, note)
 	}
 	slices.SortFunc(s.TemplateVersions, func(x, y VersionNote) int { return cmp.Compare(y.Number, x.Number) })
+}
+
+// CommitOf returns the commit for which weir made a version, from the version's description. Both are
+// empty if weir did not make the version.
+func CommitOf(description string) (revision, subject string) {
+	if _, ours := content.DescriptionHashes(description); !ours {
+		return "", ""
+	}
+	_, rest, _ := strings.Cut(description, " ")
+	revision, subject, _ = strings.Cut(rest, " ")
+	return revision, subject
 }

@@ -135,7 +135,7 @@ func sharesOf(list []plan.InstanceCount, order []string, by func(plan.InstanceCo
 			marks[key] = map[string]int{}
 		}
 		total[key] += int(c.Count)
-		marks[key][instanceMark(c)] += int(c.Count)
+		marks[key][instanceMark(c.State, c.Health)] += int(c.Count)
 		most = max(most, total[key])
 	}
 	var out []share
@@ -162,11 +162,11 @@ var instanceMarks = []struct{ mark, word string }{
 	{string(report.Converged), "in service"}, {string(report.Moving), "starting or leaving"}, {string(report.Failing), "unhealthy"},
 }
 
-func instanceMark(c plan.InstanceCount) string {
+func instanceMark(state, health string) string {
 	switch {
-	case c.Health != "" && c.Health != "Healthy":
+	case health != "" && health != "Healthy":
 		return string(report.Failing)
-	case c.State != "InService":
+	case state != "InService":
 		return string(report.Moving)
 	}
 	return string(report.Converged)

@@ -15,7 +15,7 @@ import (
 // poolFilter selects and sorts pools. It comes from the query of a page's URL, so that a reader can
 // bookmark and share a view. An unknown value matches nothing.
 type poolFilter struct {
-	Text   string // in the names of pool, cluster, target, account, region
+	Text   string // in the names of pool, cluster, target, account, region; the beginning of an instance id
 	Target string
 	State  string // the target's phase
 	Phase  string // the pool's
@@ -138,7 +138,17 @@ func (f poolFilter) wants(i poolItem) bool {
 // finds searches the names that identify a pool to readers.
 func (f poolFilter) finds(i poolItem) bool {
 	return f.Text == "" || f.findsTarget(i.target) || contains(i.pool.Name, f.Text) || contains(i.pool.Namespace, f.Text) || contains(i.pool.Cluster, f.Text) ||
-		strings.Contains(f.Text, "/") && contains(i.pool.Namespace+"/"+i.pool.Name, f.Text)
+		strings.Contains(f.Text, "/") && contains(i.pool.Namespace+"/"+i.pool.Name, f.Text) || f.findsInstance(i.pool)
+}
+
+// findsInstance reports whether the id of an instance of the pool begins with the text.
+func (f poolFilter) findsInstance(p *plan.PoolStatus) bool {
+	if len(f.Text) < len("i-0") || !strings.EqualFold(f.Text[:2], "i-") {
+		return false
+	}
+	return slices.ContainsFunc(p.Instances, func(i plan.Instance) bool {
+		return len(i.ID) >= len(f.Text) && strings.EqualFold(i.ID[:len(f.Text)], f.Text)
+	})
 }
 
 func (f poolFilter) findsTarget(t *current.TargetState) bool {

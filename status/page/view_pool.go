@@ -2,9 +2,10 @@ package page
 
 import (
 	"cmp"
+	"context"
+	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -28,11 +29,10 @@ type poolPage struct {
 	ByVersion     []share
 	ByZone        []share
 	Types         []linkedCount
-	Nodes         []string
-	MoreNodes     int
 	Draining      []drainingView
-	Machines      []machineView
-	MoreMach      int
+	Machines      []instanceRow
+	MachinePager  pager
+	Sought        *soughtView // nil if the reader searched for no instance of the pool
 	Versions      []versionView
 	Configs       []string // the AWSLaunchConfigs that its template is based on
 	Plan          []stepView
@@ -57,9 +57,6 @@ type drainingView struct {
 	Began, Ends moment
 	More        int // number of pods that are not named
 }
-
-// machineView is an instance, parsed from its provider ID.
-type machineView struct{ ID, Zone string }
 
 // versionView is a version of the launch template, from AWS's data and from the event of its creation.
 type versionView struct {
@@ -90,7 +87,7 @@ func findPool(t *current.TargetState, namespace, name string) (*plan.PoolStatus,
 }
 
 // poolPage prepares the page of a pool.
-func (w *views) poolPage(t current.TargetState, p *plan.PoolStatus) poolPage {
+func (w *views) poolPage(ctx context.Context, t current.TargetState, p *plan.PoolStatus, q url.Values) poolPage {
 	key := report.PoolKey(*p)
 	tv := w.targetView(t)
 	v := poolPage{
@@ -110,6 +107,7 @@ func (w *views) poolPage(t current.TargetState, p *plan.PoolStatus) poolPage {
 		v.LastEnded = &last
 	}
 	v.addInstances(p)
+	w.addMachines(ctx, &v, &t, p, q)
 	for _, d := range p.Draining[:min(len(p.Draining), shownMachines)] {
 		v.Draining = append(v.Draining, drainingView{Draining: d, Began: momentOf(w.current, d.Since), Ends: momentOf(w.current, d.Until), More: d.PodsLeft - len(d.Pods)})
 	}
@@ -135,7 +133,7 @@ func (w *views) poolPage(t current.TargetState, p *plan.PoolStatus) poolPage {
 	return v
 }
 
-// addInstances adds the instances of a pool by version, zone and type, and its machines and nodes.
+// addInstances adds the numbers of instances of a pool by version, zone and type.
 func (v *poolPage) addInstances(p *plan.PoolStatus) {
 	counts := plan.CountInstances(p.Instances)
 	versions, zones := keysOf(counts, versionName), keysOf(counts, func(c plan.InstanceCount) string { return c.Zone })
@@ -153,14 +151,6 @@ func (v *poolPage) addInstances(p *plan.PoolStatus) {
 		}
 		v.Types = append(v.Types, n)
 	}
-	for _, id := range p.ProviderIDList[:min(len(p.ProviderIDList), shownMachines)] {
-		v.Machines = append(v.Machines, machineOf(id))
-	}
-	v.MoreMach = len(p.ProviderIDList) - len(v.Machines)
-	for _, n := range p.NodeRefs[:min(len(p.NodeRefs), shownMachines)] {
-		v.Nodes = append(v.Nodes, n.Name)
-	}
-	v.MoreNodes = len(p.NodeRefs) - len(v.Nodes)
 }
 
 // addReport adds the parts of the target's last report that are about the pool.
@@ -258,14 +248,4 @@ func keysOf(list []plan.InstanceCount, by func(plan.InstanceCount) string) []str
 	}
 	slices.SortFunc(out, cmp.Compare[string])
 	return slices.Compact(out)
-}
-
-// machineOf parses aws:///zone/id.
-func machineOf(providerID string) machineView {
-	rest, ok := strings.CutPrefix(providerID, "aws:///")
-	zone, id, found := strings.Cut(rest, "/")
-	if !ok || !found {
-		return machineView{ID: providerID}
-	}
-	return machineView{ID: id, Zone: zone}
 }

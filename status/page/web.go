@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/visible"
 	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/members"
@@ -32,6 +34,8 @@ type Options struct {
 	Members func() members.View
 	// Rollouts gives access to the FleetRollouts; nil if there cannot be any.
 	Rollouts Rollouts
+	// Machine reads an instance of a target from AWS; nil if nothing can.
+	Machine func(ctx context.Context, target, id string) (observed.Machine, error)
 	// Viewer returns the reader of a page; nil means that all readers see the same page.
 	Viewer func(*http.Request) Viewer
 }
@@ -44,6 +48,7 @@ type Options struct {
 //   - /pulls lists pull requests, and /pulls/SOURCE/NUMBER is one of them.
 //   - /rollouts lists FleetRollouts, and /rollouts/SOURCE/NAMESPACE/NAME is one of them.
 //   - /activity lists events and passes, and /configuration shows the configuration.
+//   - /api/v1/instances/ID is an EC2 instance. A search for an instance id leads to its pool.
 //   - /members lists the members, and /status has all of this for programs.
 //   - /live sends changes to open pages.
 //
@@ -77,14 +82,15 @@ func (w *web) handler() http.Handler {
 	w.load()
 	mux := http.NewServeMux()
 	for path, answer := range map[string]http.HandlerFunc{
-		"/{$}": w.index, "/pools": w.pools, "/activity": w.activity, "/configuration": w.configuration,
-		"/targets/{name}": w.target, "/targets/{name}/plan": w.targetPlan, "/targets/{target}/pools/{namespace}/{name}": w.pool,
+		"/{$}": w.toInstance(w.index), "/pools": w.toInstance(w.pools), "/activity": w.activity, "/configuration": w.configuration,
+		"/targets/{name}": w.toInstance(w.target), "/targets/{name}/plan": w.targetPlan, "/targets/{target}/pools/{namespace}/{name}": w.pool,
 		"/pulls": w.pulls, "/pulls/{source}/{number}": w.pull, "/api/v1/pulls": w.apiPulls,
 		"/members": w.members, "/api/v1/members": w.apiMembers, "/status": w.status,
 		"/rollouts": w.rolloutList, "/rollouts/{source}/{name...}": w.rollout,
 		"/live":         w.current.Live.ServeHTTP,
 		"/api/v1/pools": w.apiPools, "/api/v1/targets": w.apiTargets, "/api/v1/events": w.apiEvents, "/api/v1/history": w.apiHistory,
-		"/healthz": w.healthz, "/readyz": w.readyz,
+		"/api/v1/instances/{id}": w.apiInstance,
+		"/healthz":               w.healthz, "/readyz": w.readyz,
 		"/": w.nothing,
 	} {
 		mux.HandleFunc("GET "+path, answer)
@@ -195,13 +201,13 @@ func (w *web) pool(rw http.ResponseWriter, r *http.Request) {
 		w.missing(rw, r, "Pool "+namespace+"/"+name+" not found in "+target+".", hint, linked{"Target " + target, targetLink(target)})
 		return
 	}
-	w.render(rw, r, http.StatusOK, "pool", w.poolPage(t, p))
+	w.render(rw, r, http.StatusOK, "pool", w.poolPage(r.Context(), t, p, r.URL.Query()))
 }
 
 // nothing answers requests to unknown paths.
 func (w *web) nothing(rw http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/api/") {
-		plain(rw, http.StatusNotFound, "not found: see /api/v1/pools, /api/v1/targets, /api/v1/pulls, /api/v1/members, /api/v1/events and /api/v1/history")
+		plain(rw, http.StatusNotFound, "not found: see /api/v1/pools, /api/v1/targets, /api/v1/instances/ID, /api/v1/pulls, /api/v1/members, /api/v1/events and /api/v1/history")
 		return
 	}
 	if strings.HasPrefix(r.URL.Path, "/assets/") {

@@ -54,6 +54,7 @@
     try {
       const answer = await fetch(location.href, { cache: "no-store" });
       if (answer.status === 401) { location.reload(); return; } // the login has ended
+      if (answer.redirected) { location.reload(); return; } // a search for an instance leads to its pool
       if (answer.status >= 500) throw new Error(answer.status);
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       if (!busy()) put(fresh);

@@ -1,0 +1,148 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/current"
+	"github.com/weir-gitops/weir/status/instances"
+)
+
+// apiInstance serves /api/v1/instances/ID: an instance, by its id or by the beginning of it.
+func (w *web) apiInstance(rw http.ResponseWriter, r *http.Request) {
+	id, err := instances.ParseID(r.PathValue("id"))
+	if err != nil {
+		w.refuse(rw, http.StatusBadRequest, gates.Fault{Message: err.Error(), Hint: instances.Hint})
+		return
+	}
+	found := instances.Find(w.current.Targets.All(), id)
+	switch len(found) {
+	case 1:
+		w.sendJSON(rw, r, w.instance(r.Context(), found[0]))
+	case 0:
+		w.refuse(rw, http.StatusNotFound, gates.Fault{Message: id.Unknown(), Hint: "weir instance " + id.Text + " --region REGION asks AWS alone"})
+	default:
+		var matches []string
+		for _, f := range found {
+			matches = append(matches, f.Instance.ID)
+		}
+		w.refuse(rw, http.StatusConflict, gates.Fault{Message: id.Ambiguous(matches), Hint: "give more digits"})
+	}
+}
+
+// instance describes an instance, with the facts that AWS reports now.
+func (w *views) instance(ctx context.Context, f instances.Found) instances.Answer {
+	a := f.Answer()
+	if w.o.Machine != nil {
+		m, err := w.o.Machine(ctx, f.Target.Name, f.Instance.ID)
+		if err != nil {
+			a.Notes = append(a.Notes, "AWS did not answer, so launch time, market, image name and addresses are missing: "+err.Error())
+		} else {
+			a.Add(m)
+		}
+	}
+	if a.Commit != nil {
+		a.Commit.URL = linksOf(w.current, f.Target.Source).Commit(a.Commit.Revision)
+	}
+	return a
+}
+
+// refuse writes an error for a program.
+func (w *web) refuse(rw http.ResponseWriter, status int, why gates.Fault) {
+	rw.Header().Set("Content-Type", "application/json")
+	rw.WriteHeader(status)
+	if err := json.NewEncoder(rw).Encode(why); err != nil {
+		w.o.Logger.Debug("reader of an answer left", "error", err)
+	}
+}
+
+// toInstance leads a search for the id of an instance to the pool of that instance. All other requests get
+// the page.
+func (w *web) toInstance(page http.HandlerFunc) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		if id, err := instances.ParseID(r.URL.Query().Get("q")); err == nil {
+			if found := instances.Find(w.current.Targets.All(), id); len(found) == 1 && found[0].Instance.ID == id.Text {
+				http.Redirect(rw, r, instanceLink(found[0].Target.Name, found[0].Pool, id.Text), http.StatusSeeOther)
+				return
+			}
+		}
+		page(rw, r)
+	}
+}
+
+// instanceLink returns the URL of an instance on the page of its pool.
+func instanceLink(target string, p *plan.PoolStatus, id string) string {
+	return poolLink(target, p.Namespace, p.Name) + "?" + url.Values{"instance": {id}}.Encode() + "#" + url.PathEscape(id)
+}
+
+// instanceRow is an instance in the table of a pool.
+type instanceRow struct {
+	plan.Instance
+	Link, Mark string
+	Sought     bool // the reader searched for it
+	Version    string
+	Commit     commitView
+	Ends       moment // the end of its drain
+	Draining   bool
+}
+
+// soughtView shows the facts about the instance that the reader searched for.
+type soughtView struct {
+	instances.Answer
+	Launched moment
+	Built    moment // creation of the image
+}
+
+const instancesPerPage = 50
+
+// addMachines adds the instances of a pool: the page of the list that has the sought one, or the requested
+// page.
+func (w *views) addMachines(ctx context.Context, v *poolPage, t *current.TargetState, p *plan.PoolStatus, q url.Values) {
+	sought := -1
+	for i := range p.Instances {
+		if p.Instances[i].ID == q.Get("instance") {
+			sought = i
+		}
+	}
+	page := readPoolFilter(q).Page
+	if sought >= 0 && q.Get("page") == "" {
+		page = sought/instancesPerPage + 1
+	}
+	from, to, at := window(page, instancesPerPage, len(p.Instances))
+	l := linksOf(w.current, t.Source)
+	for i := from; i < to; i++ {
+		one := &p.Instances[i]
+		row := instanceRow{Instance: *one, Link: instanceLink(t.Name, p, one.ID), Mark: instanceMark(one.State, one.Health), Sought: i == sought}
+		if one.TemplateVersion != "" {
+			row.Version = "v" + one.TemplateVersion
+		}
+		if n := p.NoteOf(one); n != nil && n.Revision != "" {
+			row.Commit = commitView{Short: n.Revision, Subject: n.Subject, Link: l.Commit(n.Revision)}
+		}
+		for _, d := range p.Draining {
+			if d.Instance == one.ID {
+				row.Draining, row.Ends = true, momentOf(w.current, d.Until)
+			}
+		}
+		v.Machines = append(v.Machines, row)
+	}
+	v.MachinePager = pagerOf(from, to, len(p.Instances), at, "instance", func(page int) string {
+		return v.Link + "?page=" + strconv.Itoa(page) + "#h-machines"
+	})
+	if sought >= 0 {
+		a := w.instance(ctx, instances.Found{Target: t, Pool: p, Instance: &p.Instances[sought]})
+		s := soughtView{Answer: a}
+		if a.AWS != nil {
+			s.Launched = momentOf(w.current, a.AWS.LaunchedAt)
+			if a.AWS.Image != nil {
+				s.Built = momentOf(w.current, a.AWS.Image.CreatedAt)
+			}
+		}
+		v.Sought = &s
+	}
+}
