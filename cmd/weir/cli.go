@@ -109,7 +109,7 @@ func newRoot(s surroundings) *cobra.Command {
 	complete(root, "color", func(string) []string { return []string{"auto", "always", "never"} })
 	root.AddCommand(
 		runCommand(s), demoCommand(s), planCommand(s), simulateCommand(s), applyCommand(s), importCommand(s), adoptCommand(s), renderCommand(s), validateCommand(s), explainCommand(s),
-		statusCommand(s), reconcileCommand(s), suspendCommand(s), resumeCommand(s), approveCommand(s), unapproveCommand(s), acceptCommand(s), historyCommand(s), rolloutCommand(s), membersCommand(s), drainCommand(s), takeCommand(s), stateCommand(s), policyCommand(s), doctorCommand(s), emulatorCommand(s), schemaCommand(s), versionCommand(s), completionCommand(s),
+		statusCommand(s), instanceCommand(s), reconcileCommand(s), suspendCommand(s), resumeCommand(s), approveCommand(s), unapproveCommand(s), acceptCommand(s), historyCommand(s), rolloutCommand(s), membersCommand(s), drainCommand(s), takeCommand(s), stateCommand(s), policyCommand(s), doctorCommand(s), emulatorCommand(s), schemaCommand(s), versionCommand(s), completionCommand(s),
 	)
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true

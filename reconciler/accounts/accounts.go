@@ -276,6 +276,16 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 	return Access{Scope: have.scope, Account: have.account}
 }
 
+// Cloud returns the client of an open scope, nil if the scope is not open.
+func (s *Set) Cloud(key reconciler.ScopeKey) *awscloud.Cloud {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if have := s.open[key]; have != nil {
+		return have.cloud
+	}
+	return nil
+}
+
 // Ahead starts to open a scope and to read the resources of an owner there, for a caller that will soon need
 // both. The next Open returns its error.
 func (s *Set) Ahead(ctx context.Context, key reconciler.ScopeKey, owner string) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -21,6 +22,7 @@ import (
 	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/instances"
 	"github.com/weir-gitops/weir/status/metrics"
 	"github.com/weir-gitops/weir/status/page"
 	"github.com/weir-gitops/weir/status/pulls"
@@ -74,6 +76,7 @@ type site struct {
 	current    *current.State
 	recorder   *gates.Recorder
 	rollouts   *rollouts
+	machines   machines
 	drafts     *pulls.Drafts
 	dispatcher *relocation.Dispatcher // nil for a single daemon
 	hooks      *forge.Receiver
@@ -86,7 +89,7 @@ type site struct {
 // handler serves all requests to the daemon. Webhooks have their own authentication. They may come from
 // anywhere, and can only trigger reads of sources. All other requests go through the guard.
 func (s *site) handler() http.Handler {
-	shown := page.Options{Metrics: promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}), Logger: s.log, Viewer: s.viewer, Rollouts: s.rollouts}
+	shown := page.Options{Metrics: promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}), Logger: s.log, Viewer: s.viewer, Rollouts: s.rollouts, Machine: instances.NewCache(s.machines.read, time.Now).Machine}
 	var members commands.Members
 	if s.dispatcher != nil {
 		shown.Members, members = s.dispatcher.View, s.dispatcher

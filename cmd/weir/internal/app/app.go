@@ -336,6 +336,7 @@ func (a *App) openPasses(context.Context) error {
 	a.daemon = daemon{current: a.current, recorder: a.recorder, passes: a.passes, rollouts: a.rollouts, requests: a.requests, member: a.member, retries: retryRequests{a.store, a.log}}
 	a.site = &site{
 		access: a.access, now: &a.gen, daemon: a.daemon, current: a.current, recorder: a.recorder, rollouts: a.rollouts, drafts: a.drafts,
+		machines:   machines{passes: a.passes, accounts: a.accounts, others: a.planAccounts, redact: redact},
 		dispatcher: a.dispatcher, hooks: a.hooks, registry: a.registry, metrics: a.metrics, log: a.log, redact: redact,
 	}
 	if a.peers != nil {
