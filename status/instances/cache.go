@@ -60,6 +60,15 @@ func (c *Cache) Machine(ctx context.Context, target, id string) (observed.Machin
 	}
 }
 
+// AddFacts adds the facts that AWS reports about an instance of a pool.
+func (c *Cache) AddFacts(ctx context.Context, a *Answer) error {
+	m, err := c.Machine(ctx, a.Target, a.Instance.ID)
+	if err == nil {
+		a.Add(m)
+	}
+	return err
+}
+
 // fill reads an instance. It continues even if its caller leaves, because other callers wait for the answer.
 func (c *Cache) fill(ctx context.Context, e *entry, target, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/instances"
@@ -17,7 +16,7 @@ import (
 func (w *web) apiInstance(rw http.ResponseWriter, r *http.Request) {
 	id, err := instances.ParseID(r.PathValue("id"))
 	if err != nil {
-		w.refuse(rw, http.StatusBadRequest, gates.Fault{Message: err.Error(), Hint: instances.Hint})
+		w.refuse(rw, http.StatusBadRequest, apiFault{Message: err.Error(), Hint: instances.Hint})
 		return
 	}
 	found := instances.Find(w.current.Targets.All(), id)
@@ -25,25 +24,22 @@ func (w *web) apiInstance(rw http.ResponseWriter, r *http.Request) {
 	case 1:
 		w.sendJSON(rw, r, w.instance(r.Context(), found[0]))
 	case 0:
-		w.refuse(rw, http.StatusNotFound, gates.Fault{Message: id.Unknown(), Hint: "weir instance " + id.Text + " --region REGION asks AWS alone"})
+		w.refuse(rw, http.StatusNotFound, apiFault{Message: id.Unknown(), Hint: "weir instance " + id.Text + " --region REGION asks AWS alone"})
 	default:
 		var matches []string
 		for _, f := range found {
 			matches = append(matches, f.Instance.ID)
 		}
-		w.refuse(rw, http.StatusConflict, gates.Fault{Message: id.Ambiguous(matches), Hint: "give more digits"})
+		w.refuse(rw, http.StatusConflict, apiFault{Message: id.Ambiguous(matches), Hint: "give more digits"})
 	}
 }
 
 // instance describes an instance, with the facts that AWS reports now.
 func (w *views) instance(ctx context.Context, f instances.Found) instances.Answer {
 	a := f.Answer()
-	if w.o.Machine != nil {
-		m, err := w.o.Machine(ctx, f.Target.Name, f.Instance.ID)
-		if err != nil {
+	if w.o.AddFacts != nil {
+		if err := w.o.AddFacts(ctx, &a); err != nil {
 			a.Notes = append(a.Notes, "AWS did not answer, so launch time, market, image name and addresses are missing: "+err.Error())
-		} else {
-			a.Add(m)
 		}
 	}
 	if a.Commit != nil {
@@ -52,8 +48,14 @@ func (w *views) instance(ctx context.Context, f instances.Found) instances.Answe
 	return a
 }
 
+// apiFault is an error for a program.
+type apiFault struct {
+	Message string `json:"error"`
+	Hint    string `json:"hint"`
+}
+
 // refuse writes an error for a program.
-func (w *web) refuse(rw http.ResponseWriter, status int, why gates.Fault) {
+func (w *web) refuse(rw http.ResponseWriter, status int, why apiFault) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(status)
 	if err := json.NewEncoder(rw).Encode(why); err != nil {

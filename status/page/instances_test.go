@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status/current"
@@ -65,7 +64,7 @@ func TestInstanceAPI(t *testing.T) {
 		if rec.Code != want.code || !strings.Contains(rec.Body.String(), want.text) {
 			t.Errorf("%s: %d %s", path, rec.Code, rec.Body)
 		}
-		var wrong gates.Fault
+		var wrong apiFault
 		if err := json.Unmarshal(rec.Body.Bytes(), &wrong); err != nil || want.code != 200 && (wrong.Message == "" || wrong.Hint == "") {
 			t.Errorf("%s: %v, %+v", path, err, wrong)
 		}
@@ -76,11 +75,14 @@ func TestInstanceAPI(t *testing.T) {
 func TestInstanceAnswer(t *testing.T) {
 	b := instanceBoard(t)
 	ask := func(m observed.Machine, err error) (a instances.Answer) {
-		rec := asked(b, Options{Machine: func(_ context.Context, target, id string) (observed.Machine, error) {
-			if target != "prod" || id != oneInstance {
-				t.Errorf("asked for %s in %s", id, target)
+		rec := asked(b, Options{AddFacts: func(_ context.Context, a *instances.Answer) error {
+			if a.Target != "prod" || a.Instance.ID != oneInstance {
+				t.Errorf("asked for %s in %s", a.Instance.ID, a.Target)
 			}
-			return m, err
+			if err == nil {
+				a.Add(m)
+			}
+			return err
 		}}, "/api/v1/instances/"+oneInstance)
 		if e := json.Unmarshal(rec.Body.Bytes(), &a); e != nil || rec.Code != 200 {
 			t.Fatalf("%d, %v", rec.Code, e)
@@ -125,8 +127,9 @@ func TestInstancesOfAPool(t *testing.T) {
 	b := instanceBoard(t)
 	has := func(path string, yes, no []string) {
 		t.Helper()
-		text := asked(b, Options{Machine: func(context.Context, string, string) (observed.Machine, error) {
-			return observed.Machine{Market: "spot", PrivateIP: "10.0.0.7", LaunchedAt: statustest.Noon.Add(-time.Hour)}, nil
+		text := asked(b, Options{AddFacts: func(_ context.Context, a *instances.Answer) error {
+			a.Add(observed.Machine{Market: "spot", PrivateIP: "10.0.0.7", LaunchedAt: statustest.Noon.Add(-time.Hour)})
+			return nil
 		}}, path).Body.String()
 		for _, s := range yes {
 			if !strings.Contains(text, s) {

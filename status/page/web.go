@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/visible"
 	"github.com/weir-gitops/weir/status/current"
+	"github.com/weir-gitops/weir/status/instances"
 	"github.com/weir-gitops/weir/status/members"
 )
 
@@ -34,8 +34,8 @@ type Options struct {
 	Members func() members.View
 	// Rollouts gives access to the FleetRollouts; nil if there cannot be any.
 	Rollouts Rollouts
-	// Machine reads an instance of a target from AWS; nil if nothing can.
-	Machine func(ctx context.Context, target, id string) (observed.Machine, error)
+	// AddFacts adds the facts that AWS reports about an instance; nil if AWS cannot be read.
+	AddFacts func(context.Context, *instances.Answer) error
 	// Viewer returns the reader of a page; nil means that all readers see the same page.
 	Viewer func(*http.Request) Viewer
 }
