@@ -81,7 +81,7 @@ func (s *PoolStatus) NoteOf(i *Instance) *VersionNote {
 type wantedOf struct {
 	template            observed.TemplateRef
 	launchConfiguration string
-	// owner names the resource with these settings, for messages.
+	// owner names what has these settings, for messages: the pool, its nodegroup, or a rollout.
 	owner string
 }
 
@@ -90,7 +90,7 @@ type wantedOf struct {
 func wanted(in model.Input, g observed.Group, owner string) wantedOf {
 	out := wantedOf{template: g.Template, launchConfiguration: g.LaunchConfiguration, owner: owner}
 	if r := in.State.Refreshes[g.Name]; r.Active() && r.Template.ID != "" && !strings.HasPrefix(r.Status, "Rollback") {
-		out.template = r.Template
+		out.template, out.owner = r.Template, "rollout"
 	}
 	return out
 }

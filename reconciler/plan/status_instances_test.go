@@ -80,7 +80,7 @@ func TestStatusListsInstances(t *testing.T) {
 		{"old and protected", with(of("4", "InService"), func(i *observed.Instance) { i.Protected = true }), current, observed.Refresh{},
 			Instance{TemplateVersion: "4", ImageID: "ami-4", Protected: true, Why: "runs template version 4, and the pool's is 5; protected from scale-in"}},
 		{"refresh in progress", of("4", "InService"), observed.TemplateRef{ID: "lt-1", Name: name, Version: "4"}, observed.Refresh{ID: "r", Status: "InProgress", Template: current},
-			Instance{TemplateVersion: "4", ImageID: "ami-4", Why: "runs template version 4, and the pool's is 5"}},
+			Instance{TemplateVersion: "4", ImageID: "ami-4", Why: "runs template version 4, and the rollout's is 5"}},
 		{"rollback", of("5", "InService"), observed.TemplateRef{ID: "lt-1", Name: name, Version: "4"}, observed.Refresh{ID: "r", Status: "RollbackInProgress", Template: current},
 			Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "runs template version 5, and the pool's is 4"}},
 		{"other template", with(of("5", "InService"), func(i *observed.Instance) { i.Template = observed.TemplateRef{ID: "lt-2", Name: "old", Version: "5"} }), current, observed.Refresh{},

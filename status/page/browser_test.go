@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"maps"
@@ -13,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/status/browsertest"
 	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/instances"
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
@@ -23,7 +26,13 @@ var screenshots = flag.String("screenshots", "", "write screenshots of the page 
 
 func serve(t *testing.T, b *current.State) string {
 	t.Helper()
-	srv := httptest.NewServer(Handler(b, Options{Metrics: http.NotFoundHandler()}))
+	srv := httptest.NewServer(Handler(b, Options{Metrics: http.NotFoundHandler(), AddFacts: func(_ context.Context, a *instances.Answer) error {
+		a.Add(observed.Machine{
+			LaunchedAt: statustest.Noon.Add(-time.Hour), Market: "spot", PrivateIP: "10.0.0.7", PrivateDNS: "ip-10-0-0-7.eu-central-1.compute.internal", State: "running", ImageID: "ami-0c1d2e3f405162738",
+			Image: observed.Image{Name: "al2023-ami-2023.6.20260101.0-kernel-6.1-arm64", CreatedAt: "2026-01-02T03:04:05.000Z"}, GroupName: "eu-production-web", Notes: []string{"the launch template lt-0123456789abcdef0 no longer exists"},
+		})
+		return nil
+	}}))
 	t.Cleanup(srv.Close)
 	t.Cleanup(b.Live.Close)
 	return srv.URL
@@ -40,9 +49,12 @@ var everyPage = map[string]string{
 
 // showcasePages are those of the showcase that the fleet has not.
 var showcasePages = map[string]string{
-	"pool": "/targets/eu-production/pools/default/web", "pulls": "/pulls", "pull": "/pulls/fleet/42", "conflict": "/pulls/fleet/41", "configuration": "/configuration",
+	"pool": "/targets/eu-production/pools/default/web", "instance": "/targets/eu-production/pools/default/web?instance=" + showcaseInstance + "#" + showcaseInstance, "pulls": "/pulls", "pull": "/pulls/fleet/42", "conflict": "/pulls/fleet/41", "configuration": "/configuration",
 	"activity": "/activity",
 }
+
+// showcaseInstance is an instance of the showcase that is starting.
+const showcaseInstance = "i-0a11c3d4e5f687109"
 
 // isLinked is true once a page is told of changes.
 const isLinked = "document.body.dataset.linked === 'true'"
@@ -201,6 +213,17 @@ func TestBrowser(t *testing.T) {
 			if !seen[w] {
 				t.Errorf("the keyboard does not reach %s", w)
 			}
+		}
+	})
+
+	t.Run("a search for an instance leads to it", func(t *testing.T) {
+		p := b.Open(t, shown+"/pools", 1280, "light")
+		p.Await(isLinked)
+		p.Eval("document.querySelector('#q').focus(); document.querySelector('#q').value = '"+showcaseInstance+"'; document.querySelector('#q').dispatchEvent(new InputEvent('input', { bubbles: true }))", nil)
+		p.Await("location.pathname === '/targets/eu-production/pools/default/web' && location.hash === '#" + showcaseInstance + "'")
+		p.Await("document.querySelector('tr:target') && document.querySelector('tr:target').getBoundingClientRect().bottom <= innerHeight")
+		if said := p.Complaints(); said != nil {
+			t.Errorf("the console says %q", said)
 		}
 	})
 
