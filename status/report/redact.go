@@ -280,12 +280,13 @@ func (f Redact) pool(p *plan.PoolStatus) bool {
 	}
 	conditions, inConditions := each(p.Conditions, func(c *plan.Condition) bool { return f.change(&c.Message) })
 	versions, inVersions := each(p.TemplateVersions, func(v *plan.VersionNote) bool { return f.change(&v.Subject) })
+	instances, inInstances := each(p.Instances, func(i *plan.Instance) bool { return f.change(&i.Why) })
 	draining, inDraining := each(p.Draining, func(d *plan.Draining) bool {
 		pods, inPods := each(d.Pods, func(p *plan.DrainingPod) bool { return f.change(&p.Why) })
 		d.Pods = pods
 		return f.change(&d.Why) || inPods
 	})
-	p.Conditions, p.TemplateVersions, p.Draining = conditions, versions, draining
+	p.Conditions, p.TemplateVersions, p.Instances, p.Draining = conditions, versions, instances, draining
 	if p.Nodegroup != nil {
 		of := *p.Nodegroup
 		if health, inHealth := each(of.Health, func(n *plan.NodegroupIssueNote) bool { return f.change(&n.Message, &n.Hint) }); inHealth {
@@ -300,7 +301,7 @@ func (f Redact) pool(p *plan.PoolStatus) bool {
 			*r, changed = &of, true
 		}
 	}
-	return changed || inConditions || inVersions || inDraining
+	return changed || inConditions || inVersions || inInstances || inDraining
 }
 
 func (f Redact) callError(e *observed.Error) *observed.Error {
