@@ -2,6 +2,7 @@ package awscloud
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
@@ -26,6 +27,46 @@ func (c *Cloud) Machines(ctx context.Context, id string, whole bool) ([]observed
 	return found, nil
 }
 
+// MachinesOf reads instances with their images. It leaves out instances that do not exist. What AWS does not
+// return of an image is in the Notes of its instances.
+func (c *Cloud) MachinesOf(ctx context.Context, ids []string) ([]observed.Machine, error) {
+	found, err := c.reader.MachinesOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var wanted []string
+	for _, m := range found {
+		if m.ImageID != "" && !slices.Contains(wanted, m.ImageID) {
+			wanted = append(wanted, m.ImageID)
+		}
+	}
+	if len(wanted) == 0 {
+		return found, nil
+	}
+	images, err := c.Images(ctx, resolve.ImageQuery{IDs: wanted})
+	for k := range found {
+		m := &found[k]
+		at := slices.IndexFunc(images, func(i resolve.Image) bool { return i.ID == m.ImageID })
+		switch {
+		case err != nil:
+			m.Notes = append(m.Notes, unreadImage(m.ImageID, err))
+		case at >= 0:
+			m.Image = images[at].Image
+		case m.ImageID != "":
+			m.Notes = append(m.Notes, missingImage(m.ImageID))
+		}
+	}
+	return found, nil
+}
+
+func unreadImage(id string, err error) string {
+	return "the image " + id + " cannot be read: " + sdk.Classify("ec2", "DescribeImages", err).Error()
+}
+
+func missingImage(id string) string {
+	return "the image " + id + " no longer exists, or is not shared with this account"
+}
+
 // readImage adds the image of an instance, and returns why it cannot.
 func (c *Cloud) readImage(ctx context.Context, m *observed.Machine) string {
 	if m.ImageID == "" {
@@ -34,9 +75,9 @@ func (c *Cloud) readImage(ctx context.Context, m *observed.Machine) string {
 	images, err := c.Images(ctx, resolve.ImageQuery{IDs: []string{m.ImageID}})
 	switch {
 	case err != nil:
-		return "the image " + m.ImageID + " cannot be read: " + sdk.Classify("ec2", "DescribeImages", err).Error()
+		return unreadImage(m.ImageID, err)
 	case len(images) == 0:
-		return "the image " + m.ImageID + " no longer exists, or is not shared with this account"
+		return missingImage(m.ImageID)
 	}
 	m.Image = images[0].Image
 	return ""

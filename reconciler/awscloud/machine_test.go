@@ -72,6 +72,30 @@ func TestMachinesByPrefix(t *testing.T) {
 	}
 }
 
+func TestMachinesOf(t *testing.T) {
+	e, g := machineEnv(t, 3)
+	ids := []string{g.Instances[0].ID, g.Instances[2].ID, "i-00000000000000000"}
+	var found []observed.Machine
+	calls := e.counted(func() {
+		var err error
+		if found, err = e.cloud.MachinesOf(t.Context(), ids); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if len(found) != 2 || found[0].Image.Name == "" || found[1].Image.Name == "" || found[0].PrivateIP == "" || len(calls) != 2 {
+		t.Errorf("%+v, calls %v", found, calls)
+	}
+	remove := e.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Service: "ec2", Operation: "DescribeImages", Times: -1, Code: "UnauthorizedOperation", Message: "no"})
+	if found, err := e.cloud.MachinesOf(t.Context(), ids); err != nil || len(found) != 2 || len(found[1].Notes) != 1 || !strings.Contains(found[1].Notes[0], "UnauthorizedOperation") {
+		t.Errorf("without images: %+v, %v", found, err)
+	}
+	remove()
+	e.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Service: "ec2", Operation: "DescribeInstances", Times: -1, Code: "UnauthorizedOperation", Message: "no"})
+	if _, err := e.cloud.MachinesOf(t.Context(), ids); kind(t, err) != observed.Denied {
+		t.Error(err)
+	}
+}
+
 // What AWS does not return of an instance is a note, and the rest is there.
 func TestMachineWithoutAllFacts(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -121,20 +121,25 @@ func (f Found) Answer() Answer {
 
 // Add adds the facts that AWS reports.
 func (a *Answer) Add(m observed.Machine) {
-	a.AWS = &Facts{LaunchedAt: m.LaunchedAt, Market: m.Market, PrivateIP: m.PrivateIP, PrivateDNS: m.PrivateDNS, State: m.State, StateReason: m.StateReason}
-	a.Group = m.GroupName
-	if m.ImageID != "" {
-		a.Instance.ImageID = m.ImageID
-		a.AWS.Image = &Image{ID: m.ImageID, Name: m.Image.Name}
-		if at, err := time.Parse(time.RFC3339, m.Image.CreatedAt); err == nil { // AWS always sends a valid time
-			a.AWS.Image.CreatedAt = at
-		}
-	}
+	a.AWS, a.Group = factsOf(m), m.GroupName
+	a.Instance.ImageID = cmp.Or(m.ImageID, a.Instance.ImageID)
 	a.Instance.Type, a.Instance.Zone = cmp.Or(a.Instance.Type, m.Type), cmp.Or(a.Instance.Zone, m.Zone)
 	a.Notes = append(a.Notes, m.Notes...)
 	if revision, subject := plan.CommitOf(m.Description); a.Commit == nil && revision != "" {
 		a.Commit = &Commit{Revision: revision, Subject: subject}
 	}
+}
+
+// factsOf converts the facts that AWS reported.
+func factsOf(m observed.Machine) *Facts {
+	out := &Facts{LaunchedAt: m.LaunchedAt, Market: m.Market, PrivateIP: m.PrivateIP, PrivateDNS: m.PrivateDNS, State: m.State, StateReason: m.StateReason}
+	if m.ImageID != "" {
+		out.Image = &Image{ID: m.ImageID, Name: m.Image.Name}
+		if at, err := time.Parse(time.RFC3339, m.Image.CreatedAt); err == nil { // AWS always sends a valid time
+			out.Image.CreatedAt = at
+		}
+	}
+	return out
 }
 
 // Of describes an instance that only AWS was asked about.

@@ -3,6 +3,7 @@ package instances
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -10,20 +11,20 @@ import (
 )
 
 const (
-	// fresh is the time for which AWS's answer about an instance is used again. failedFor is the same for
+	// fresh is the time for which an answer of AWS is used again. failedFor is the same for
 	// an error.
 	fresh     = 30 * time.Second
 	failedFor = 5 * time.Second
-	// patience bounds the calls to AWS for one instance. Clients wait 10 seconds for an answer.
+	// patience bounds the calls to AWS for one answer. Clients wait 10 seconds for an answer.
 	patience = 6 * time.Second
 	// mostCached bounds the number of remembered answers.
 	mostCached = 1000
 )
 
-// ReadFunc reads an instance from the account and region of a target.
-type ReadFunc func(ctx context.Context, target, id string) (observed.Machine, error)
+// ReadFunc reads instances from the account and region of a target. It leaves out those that do not exist.
+type ReadFunc func(ctx context.Context, target string, ids []string) ([]observed.Machine, error)
 
-// Cache reads instances from AWS when somebody asks, at most once in 30 seconds for each instance.
+// Cache reads instances from AWS when somebody asks, at most once in 30 seconds for each list of ids.
 type Cache struct {
 	read ReadFunc
 	now  func() time.Time
@@ -32,12 +33,12 @@ type Cache struct {
 	entries map[string]*entry
 }
 
-// entry is the answer about an instance. done is closed when the answer is there.
+// entry is the answer about instances. done is closed when the answer is there.
 type entry struct {
-	done    chan struct{}
-	machine observed.Machine
-	err     error
-	until   time.Time
+	done     chan struct{}
+	machines []observed.Machine
+	err      error
+	until    time.Time
 }
 
 // NewCache returns a cache of the answers of read.
@@ -45,32 +46,50 @@ func NewCache(read ReadFunc, now func() time.Time) *Cache {
 	return &Cache{read: read, now: now, entries: map[string]*entry{}}
 }
 
-// Machine returns the facts about an instance. Concurrent callers share one read.
-func (c *Cache) Machine(ctx context.Context, target, id string) (observed.Machine, error) {
-	e, mine := c.entry(target + " " + id)
+// Machines returns the facts about instances. Concurrent callers share one read.
+func (c *Cache) Machines(ctx context.Context, target string, ids []string) ([]observed.Machine, error) {
+	e, mine := c.entry(target + " " + strings.Join(ids, " "))
 	if mine {
-		c.fill(ctx, e, target, id)
-		return e.machine, e.err
+		c.fill(ctx, e, target, ids)
+		return e.machines, e.err
 	}
 	select {
 	case <-e.done:
-		return e.machine, e.err
+		return e.machines, e.err
 	case <-ctx.Done():
-		return observed.Machine{}, ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 
 // AddFacts adds the facts that AWS reports about an instance of a pool.
 func (c *Cache) AddFacts(ctx context.Context, a *Answer) error {
-	m, err := c.Machine(ctx, a.Target, a.Instance.ID)
-	if err == nil {
-		a.Add(m)
+	found, err := c.Machines(ctx, a.Target, []string{a.Instance.ID})
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0:
+		return errors.New("EC2 no longer has the instance")
 	}
-	return err
+	a.Add(found[0])
+	return nil
 }
 
-// fill reads an instance. It continues even if its caller leaves, because other callers wait for the answer.
-func (c *Cache) fill(ctx context.Context, e *entry, target, id string) {
+// Facts returns the facts that AWS reports about instances of a target, by id. It leaves out instances that
+// do not exist.
+func (c *Cache) Facts(ctx context.Context, target string, ids []string) (map[string]*Facts, error) {
+	found, err := c.Machines(ctx, target, ids)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]*Facts, len(found))
+	for _, m := range found {
+		out[m.ID] = factsOf(m)
+	}
+	return out, nil
+}
+
+// fill reads instances. It continues even if its caller leaves, because other callers wait for the answer.
+func (c *Cache) fill(ctx context.Context, e *entry, target string, ids []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	e.err = errInterrupted // unless the read returns
@@ -83,12 +102,12 @@ func (c *Cache) fill(ctx context.Context, e *entry, target, id string) {
 		}
 		close(e.done)
 	}()
-	e.machine, e.err = c.read(ctx, target, id)
+	e.machines, e.err = c.read(ctx, target, ids)
 }
 
 var errInterrupted = errors.New("the read was interrupted")
 
-// entry returns the answer about an instance that is still valid or is being read. If mine is true, the
+// entry returns the answer that is still valid or is being read. If mine is true, the
 // caller must read it.
 func (c *Cache) entry(key string) (e *entry, mine bool) {
 	c.mu.Lock()

@@ -106,18 +106,18 @@ func TestCacheReadsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reads atomic.Int32
 		fails := false
-		c := NewCache(func(context.Context, string, string) (observed.Machine, error) {
+		c := NewCache(func(context.Context, string, []string) ([]observed.Machine, error) {
 			reads.Add(1)
 			time.Sleep(time.Second)
 			if fails {
-				return observed.Machine{}, errors.New("denied")
+				return nil, errors.New("denied")
 			}
-			return observed.Machine{ID: "i-1"}, nil
+			return []observed.Machine{{ID: "i-1"}}, nil
 		}, time.Now)
 		ask := func() error {
-			m, err := c.Machine(t.Context(), "prod", "i-1")
-			if err == nil && m.ID != "i-1" {
-				t.Errorf("answer %+v", m)
+			found, err := c.Facts(t.Context(), "prod", []string{"i-1"})
+			if err == nil && found["i-1"] == nil {
+				t.Errorf("answer %+v", found)
 			}
 			return err
 		}
@@ -150,31 +150,38 @@ func TestCacheReadsOnce(t *testing.T) {
 // A caller that leaves does not end the read for others, and AWS cannot block a caller.
 func TestCacheIsPatient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewCache(func(ctx context.Context, _, _ string) (observed.Machine, error) {
+		c := NewCache(func(ctx context.Context, _ string, _ []string) ([]observed.Machine, error) {
 			<-ctx.Done()
-			return observed.Machine{}, ctx.Err()
+			return nil, ctx.Err()
 		}, time.Now)
 		began := time.Now()
 		var all sync.WaitGroup
 		all.Go(func() {
 			gone, cancel := context.WithCancel(t.Context())
 			cancel()
-			if _, err := c.Machine(gone, "prod", "i-1"); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := c.Machines(gone, "prod", []string{"i-1"}); !errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)
 			}
 		})
 		synctest.Wait()
-		if _, err := c.Machine(t.Context(), "prod", "i-1"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != patience {
+		if _, err := c.Machines(t.Context(), "prod", []string{"i-1"}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != patience {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 		all.Wait()
 	})
 }
 
+func TestFactsOfAnInstanceThatEnded(t *testing.T) {
+	c := NewCache(func(context.Context, string, []string) ([]observed.Machine, error) { return nil, nil }, time.Now)
+	if err := c.AddFacts(t.Context(), &Answer{}); err == nil || err.Error() != "EC2 no longer has the instance" {
+		t.Error(err)
+	}
+}
+
 func TestCacheIsBounded(t *testing.T) {
-	c := NewCache(func(context.Context, string, string) (observed.Machine, error) { return observed.Machine{}, nil }, time.Now)
+	c := NewCache(func(context.Context, string, []string) ([]observed.Machine, error) { return nil, nil }, time.Now)
 	for i := range 3 * mostCached {
-		if _, err := c.Machine(t.Context(), "prod", "i-"+time.Duration(i).String()); err != nil {
+		if _, err := c.Machines(t.Context(), "prod", []string{"i-" + time.Duration(i).String()}); err != nil {
 			t.Fatal(err)
 		}
 	}

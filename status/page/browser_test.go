@@ -1,7 +1,6 @@
 package page
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"maps"
@@ -18,7 +17,6 @@ import (
 	"github.com/weir-gitops/weir/status/browsertest"
 	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
-	"github.com/weir-gitops/weir/status/instances"
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
@@ -26,13 +24,10 @@ var screenshots = flag.String("screenshots", "", "write screenshots of the page 
 
 func serve(t *testing.T, b *current.State) string {
 	t.Helper()
-	srv := httptest.NewServer(Handler(b, Options{Metrics: http.NotFoundHandler(), AddFacts: func(_ context.Context, a *instances.Answer) error {
-		a.Add(observed.Machine{
-			LaunchedAt: statustest.Noon.Add(-time.Hour), Market: "spot", PrivateIP: "10.0.0.7", PrivateDNS: "ip-10-0-0-7.eu-central-1.compute.internal", State: "running", ImageID: "ami-0c1d2e3f405162738",
-			Image: observed.Image{Name: "al2023-ami-2023.6.20260101.0-kernel-6.1-arm64", CreatedAt: "2026-01-02T03:04:05.000Z"}, GroupName: "eu-production-web", Notes: []string{"the launch template lt-0123456789abcdef0 no longer exists"},
-		})
-		return nil
-	}}))
+	srv := httptest.NewServer(Handler(b, Options{Metrics: http.NotFoundHandler(), Instances: &fakeFacts{machine: observed.Machine{
+		LaunchedAt: statustest.Noon.Add(-time.Hour), Market: "spot", PrivateIP: "10.0.0.7", PrivateDNS: "ip-10-0-0-7.eu-central-1.compute.internal", State: "running", ImageID: "ami-0c1d2e3f405162738",
+		Image: observed.Image{Name: "al2023-ami-2023.6.20260101.0-kernel-6.1-arm64", CreatedAt: "2026-01-02T03:04:05.000Z"}, GroupName: "eu-production-web", Notes: []string{"the launch template lt-0123456789abcdef0 no longer exists"},
+	}}}))
 	t.Cleanup(srv.Close)
 	t.Cleanup(b.Live.Close)
 	return srv.URL
@@ -49,7 +44,7 @@ var everyPage = map[string]string{
 
 // showcasePages are those of the showcase that the fleet has not.
 var showcasePages = map[string]string{
-	"pool": "/targets/eu-production/pools/default/web", "instance": "/targets/eu-production/pools/default/web?instance=" + showcaseInstance + "#" + showcaseInstance, "pulls": "/pulls", "pull": "/pulls/fleet/42", "conflict": "/pulls/fleet/41", "configuration": "/configuration",
+	"pool": "/targets/eu-production/pools/default/web", "facts": "/targets/eu-production/pools/default/web?facts=1", "instance": "/targets/eu-production/pools/default/web?instance=" + showcaseInstance + "#" + showcaseInstance, "pulls": "/pulls", "pull": "/pulls/fleet/42", "conflict": "/pulls/fleet/41", "configuration": "/configuration",
 	"activity": "/activity",
 }
 

@@ -12,6 +12,14 @@ import (
 	"github.com/weir-gitops/weir/status/instances"
 )
 
+// Instances reads facts about instances that passes do not read.
+type Instances interface {
+	// AddFacts adds the facts about an instance of a pool.
+	AddFacts(ctx context.Context, a *instances.Answer) error
+	// Facts returns facts about instances of a target, by id.
+	Facts(ctx context.Context, target string, ids []string) (map[string]*instances.Facts, error)
+}
+
 // apiInstance serves /api/v1/instances/ID: an instance, by its id or by the beginning of it.
 func (w *web) apiInstance(rw http.ResponseWriter, r *http.Request) {
 	id, err := instances.ParseID(r.PathValue("id"))
@@ -37,8 +45,8 @@ func (w *web) apiInstance(rw http.ResponseWriter, r *http.Request) {
 // instance describes an instance, with the facts that AWS reports now.
 func (w *views) instance(ctx context.Context, f instances.Found) instances.Answer {
 	a := f.Answer()
-	if w.o.AddFacts != nil {
-		if err := w.o.AddFacts(ctx, &a); err != nil {
+	if w.o.Instances != nil {
+		if err := w.o.Instances.AddFacts(ctx, &a); err != nil {
 			a.Notes = append(a.Notes, "AWS did not answer, so launch time, market, image name and addresses are missing: "+err.Error())
 		}
 	}
@@ -91,6 +99,17 @@ type instanceRow struct {
 	Commit     commitView
 	Ends       moment // the end of its drain
 	Draining   bool
+	Facts      *instances.Facts // nil if the reader did not ask for them, or AWS did not answer
+	Launched   moment
+	Built      moment // creation of the image
+}
+
+// factsView says whether the table of instances has facts that AWS reports now.
+type factsView struct {
+	// Ask is the URL of the page with these facts, empty if it has them or AWS cannot be read.
+	Ask string
+	// Fault is the reason why the requested facts are missing.
+	Fault string
 }
 
 // soughtView shows the facts about the instance that the reader searched for.
@@ -133,9 +152,22 @@ func (w *views) addMachines(ctx context.Context, v *poolPage, t *current.TargetS
 		}
 		v.Machines = append(v.Machines, row)
 	}
-	v.MachinePager = pagerOf(from, to, len(p.Instances), at, "instance", func(page int) string {
-		return v.Link + "?page=" + strconv.Itoa(page) + "#h-machines"
-	})
+	pageLink := func(page int, facts bool) string {
+		link := v.Link + "?page=" + strconv.Itoa(page)
+		if facts {
+			link += "&facts=1"
+		}
+		return link + "#h-machines"
+	}
+	wants := q.Get("facts") != ""
+	v.MachinePager = pagerOf(from, to, len(p.Instances), at, "instance", func(page int) string { return pageLink(page, wants) })
+	switch {
+	case w.o.Instances == nil || from == to:
+	case wants:
+		v.Facts.Fault = w.addFacts(ctx, t.Name, v.Machines)
+	default:
+		v.Facts.Ask = pageLink(at, true)
+	}
 	if sought >= 0 {
 		a := w.instance(ctx, instances.Found{Target: t, Pool: p, Instance: &p.Instances[sought]})
 		s := soughtView{Answer: a}
@@ -147,4 +179,27 @@ func (w *views) addMachines(ctx context.Context, v *poolPage, t *current.TargetS
 		}
 		v.Sought = &s
 	}
+}
+
+// addFacts adds the facts that AWS reports now to rows, and returns why it cannot.
+func (w *views) addFacts(ctx context.Context, target string, rows []instanceRow) string {
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	facts, err := w.o.Instances.Facts(ctx, target, ids)
+	if err != nil {
+		return "AWS did not answer, so launch time, market, image name and addresses are missing: " + err.Error()
+	}
+	for i := range rows {
+		r := &rows[i]
+		if r.Facts = facts[r.ID]; r.Facts == nil {
+			continue
+		}
+		r.Launched = momentOf(w.current, r.Facts.LaunchedAt)
+		if image := r.Facts.Image; image != nil {
+			r.ImageID, r.Built = image.ID, momentOf(w.current, image.CreatedAt)
+		}
+	}
+	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,6 +41,39 @@ func asked(b *current.State, o Options, path string) *httptest.ResponseRecorder 
 	rec := httptest.NewRecorder()
 	Handler(b, o).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
 	return rec
+}
+
+// fakeFacts answers as AWS.
+type fakeFacts struct {
+	machine observed.Machine
+	err     error
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func (f *fakeFacts) note(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = append(f.asked, text)
+}
+
+func (f *fakeFacts) AddFacts(_ context.Context, a *instances.Answer) error {
+	f.note(a.Target + " " + a.Instance.ID)
+	if f.err == nil {
+		a.Add(f.machine)
+	}
+	return f.err
+}
+
+func (f *fakeFacts) Facts(_ context.Context, target string, ids []string) (map[string]*instances.Facts, error) {
+	f.note(fmt.Sprintf("%s %d", target, len(ids)))
+	if f.err != nil {
+		return nil, f.err
+	}
+	var a instances.Answer
+	a.Add(f.machine)
+	return map[string]*instances.Facts{ids[0]: a.AWS}, nil
 }
 
 func TestInstanceAPI(t *testing.T) {
@@ -75,15 +109,11 @@ func TestInstanceAPI(t *testing.T) {
 func TestInstanceAnswer(t *testing.T) {
 	b := instanceBoard(t)
 	ask := func(m observed.Machine, err error) (a instances.Answer) {
-		rec := asked(b, Options{AddFacts: func(_ context.Context, a *instances.Answer) error {
-			if a.Target != "prod" || a.Instance.ID != oneInstance {
-				t.Errorf("asked for %s in %s", a.Instance.ID, a.Target)
-			}
-			if err == nil {
-				a.Add(m)
-			}
-			return err
-		}}, "/api/v1/instances/"+oneInstance)
+		f := &fakeFacts{machine: m, err: err}
+		rec := asked(b, Options{Instances: f}, "/api/v1/instances/"+oneInstance)
+		if strings.Join(f.asked, ",") != "prod "+oneInstance {
+			t.Errorf("asked for %q", f.asked)
+		}
 		if e := json.Unmarshal(rec.Body.Bytes(), &a); e != nil || rec.Code != 200 {
 			t.Fatalf("%d, %v", rec.Code, e)
 		}
@@ -125,12 +155,10 @@ func TestSearchForAnInstance(t *testing.T) {
 
 func TestInstancesOfAPool(t *testing.T) {
 	b := instanceBoard(t)
+	f := &fakeFacts{machine: observed.Machine{Market: "spot", PrivateIP: "10.0.0.7", LaunchedAt: statustest.Noon.Add(-time.Hour), ImageID: "ami-9", Image: observed.Image{Name: "al2023"}}}
 	has := func(path string, yes, no []string) {
 		t.Helper()
-		text := asked(b, Options{AddFacts: func(_ context.Context, a *instances.Answer) error {
-			a.Add(observed.Machine{Market: "spot", PrivateIP: "10.0.0.7", LaunchedAt: statustest.Noon.Add(-time.Hour)})
-			return nil
-		}}, path).Body.String()
+		text := asked(b, Options{Instances: f}, path).Body.String()
 		for _, s := range yes {
 			if !strings.Contains(text, s) {
 				t.Errorf("%s: %q is missing", path, s)
@@ -142,7 +170,17 @@ func TestInstancesOfAPool(t *testing.T) {
 			}
 		}
 	}
-	has("/targets/prod/pools/default/many", []string{`id="i-0aaaaaaaaaaaaa000"`, `id="i-0aaaaaaaaaaaaa049"`, "1 to 50 of 120 instances"}, []string{`id="i-0aaaaaaaaaaaaa050"`, "Private address", `class="sought"`})
+	has("/targets/prod/pools/default/many", []string{`id="i-0aaaaaaaaaaaaa000"`, `id="i-0aaaaaaaaaaaaa049"`, "1 to 50 of 120 instances"}, []string{`id="i-0aaaaaaaaaaaaa050"`, "Private address", `class="sought"`, "10.0.0.7"})
+	if f.asked != nil {
+		t.Errorf("a page asks for %q by itself", f.asked)
+	}
+	has("/targets/prod/pools/default/many?page=3&facts=1", []string{"10.0.0.7", "spot", "launched", "ami-9", "al2023", "?page=2&amp;facts=1#h-machines"}, []string{"Show launch time"})
+	if strings.Join(f.asked, ",") != "prod 20" {
+		t.Errorf("asked for %q", f.asked)
+	}
+	f.err = errors.New("ec2:DescribeInstances: RequestLimitExceeded")
+	has("/targets/prod/pools/default/many?facts=1", []string{"AWS did not answer", "RequestLimitExceeded", `id="i-0aaaaaaaaaaaaa000"`}, nil)
+	f.err = nil
 	has("/targets/prod/pools/default/many?page=3", []string{`id="i-0aaaaaaaaaaaaa119"`, "?page=2#h-machines"}, []string{`id="i-0aaaaaaaaaaaaa099"`})
 	has("/targets/prod/pools/default/many?instance=i-0aaaaaaaaaaaaa101", []string{`id="i-0aaaaaaaaaaaaa101" class="sought"`, "10.0.0.7", "spot", "1 h ago"}, nil)
 	has("/targets/prod/pools/default/many?instance=i-0aaaaaaaaaaaaa999", []string{"1 to 50 of 120 instances"}, []string{"10.0.0.7"})

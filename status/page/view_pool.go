@@ -32,6 +32,7 @@ type poolPage struct {
 	Draining      []drainingView
 	Machines      []instanceRow
 	MachinePager  pager
+	Facts         factsView
 	Sought        *soughtView // nil if the reader searched for no instance of the pool
 	Versions      []versionView
 	Configs       []string // the AWSLaunchConfigs that its template is based on

@@ -2,7 +2,6 @@ package page
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/weir-gitops/weir/render/visible"
 	"github.com/weir-gitops/weir/status/current"
-	"github.com/weir-gitops/weir/status/instances"
 	"github.com/weir-gitops/weir/status/members"
 )
 
@@ -34,8 +32,8 @@ type Options struct {
 	Members func() members.View
 	// Rollouts gives access to the FleetRollouts; nil if there cannot be any.
 	Rollouts Rollouts
-	// AddFacts adds the facts that AWS reports about an instance; nil if AWS cannot be read.
-	AddFacts func(context.Context, *instances.Answer) error
+	// Instances reads facts about instances from AWS; nil if AWS cannot be read.
+	Instances Instances
 	// Viewer returns the reader of a page; nil means that all readers see the same page.
 	Viewer func(*http.Request) Viewer
 }

@@ -82,6 +82,17 @@ func (r *Reader) Machines(ctx context.Context, id string, whole bool) (out []obs
 	return out, nil
 }
 
+// MachinesOf reads instances by their ids. It leaves out those that do not exist.
+func (r *Reader) MachinesOf(ctx context.Context, ids []string) (out []observed.Machine, err error) {
+	for batch := range slices.Chunk(ids, filterValues) {
+		err = r.instancePages(ctx, func(i types.Instance) { out = append(out, machine(&i)) }, filter("instance-id", batch...))
+		if e := sdk.Classify("ec2", "DescribeInstances", err); e != nil {
+			return nil, e
+		}
+	}
+	return out, nil
+}
+
 // machine converts an instance of EC2.
 func machine(i *types.Instance) observed.Machine {
 	tags := Tags(i.Tags)

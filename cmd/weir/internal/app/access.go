@@ -89,7 +89,7 @@ type site struct {
 // handler serves all requests to the daemon. Webhooks have their own authentication. They may come from
 // anywhere, and can only trigger reads of sources. All other requests go through the guard.
 func (s *site) handler() http.Handler {
-	shown := page.Options{Metrics: promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}), Logger: s.log, Viewer: s.viewer, Rollouts: s.rollouts, AddFacts: instances.NewCache(s.machines.read, time.Now).AddFacts}
+	shown := page.Options{Metrics: promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}), Logger: s.log, Viewer: s.viewer, Rollouts: s.rollouts, Instances: instances.NewCache(s.machines.read, time.Now)}
 	var members commands.Members
 	if s.dispatcher != nil {
 		shown.Members, members = s.dispatcher.View, s.dispatcher

@@ -19,25 +19,29 @@ type machines struct {
 	redact           func(string) string
 }
 
-// read reads an instance from the account and region of a target.
-func (m machines) read(ctx context.Context, target, id string) (observed.Machine, error) {
+// read reads instances from the account and region of a target. For a single instance, it also reads the group
+// and the template version.
+func (m machines) read(ctx context.Context, target string, ids []string) (found []observed.Machine, err error) {
 	cloud, err := m.cloud(ctx, target)
 	if err != nil {
-		return observed.Machine{}, err
+		return nil, err
 	}
-	found, err := cloud.Machines(ctx, id, true)
-	switch {
-	case err != nil:
-		return observed.Machine{}, errors.New(m.redact(err.Error()))
-	case len(found) == 0:
-		return observed.Machine{}, errors.New("EC2 no longer has the instance")
+	if len(ids) == 1 {
+		found, err = cloud.Machines(ctx, ids[0], true)
+	} else {
+		found, err = cloud.MachinesOf(ctx, ids)
 	}
-	one := found[0]
-	one.Description = m.redact(one.Description)
-	for i := range one.Notes {
-		one.Notes[i] = m.redact(one.Notes[i])
+	if err != nil {
+		return nil, errors.New(m.redact(err.Error()))
 	}
-	return one, nil
+	for k := range found {
+		one := &found[k]
+		one.Description = m.redact(one.Description)
+		for i := range one.Notes {
+			one.Notes[i] = m.redact(one.Notes[i])
+		}
+	}
+	return found, nil
 }
 
 // cloud returns a client for the account and region of a target.
