@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status/current"
+	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/instances"
 )
 
@@ -137,19 +138,8 @@ func (w *views) addMachines(ctx context.Context, v *poolPage, t *current.TargetS
 	from, to, at := window(page, instancesPerPage, len(p.Instances))
 	l := linksOf(w.current, t.Source)
 	for i := from; i < to; i++ {
-		one := &p.Instances[i]
-		row := instanceRow{Instance: *one, Link: instanceLink(t.Name, p, one.ID), Mark: instanceMark(one.State, one.Health), Sought: i == sought}
-		if one.TemplateVersion != "" {
-			row.Version = "v" + one.TemplateVersion
-		}
-		if n := p.NoteOf(one); n != nil && n.Revision != "" {
-			row.Commit = commitView{Short: n.Revision, Subject: n.Subject, Link: l.Commit(n.Revision)}
-		}
-		for _, d := range p.Draining {
-			if d.Instance == one.ID {
-				row.Draining, row.Ends = true, momentOf(w.current, d.Until)
-			}
-		}
+		row := w.instanceRow(t.Name, p, &p.Instances[i], l)
+		row.Sought = i == sought
 		v.Machines = append(v.Machines, row)
 	}
 	pageLink := func(page int, facts bool) string {
@@ -179,6 +169,23 @@ func (w *views) addMachines(ctx context.Context, v *poolPage, t *current.TargetS
 		}
 		v.Sought = &s
 	}
+}
+
+// instanceRow prepares the row of an instance of a pool.
+func (w *views) instanceRow(target string, p *plan.PoolStatus, i *plan.Instance, l forge.Links) instanceRow {
+	row := instanceRow{Instance: *i, Link: instanceLink(target, p, i.ID), Mark: instanceMark(i.State, i.Health)}
+	if i.TemplateVersion != "" {
+		row.Version = "v" + i.TemplateVersion
+	}
+	if n := p.NoteOf(i); n != nil && n.Revision != "" {
+		row.Commit = commitView{Short: n.Revision, Subject: n.Subject, Link: l.Commit(n.Revision)}
+	}
+	for _, d := range p.Draining {
+		if d.Instance == i.ID {
+			row.Draining, row.Ends = true, momentOf(w.current, d.Until)
+		}
+	}
+	return row
 }
 
 // addFacts adds the facts that AWS reports now to rows, and returns why it cannot.
