@@ -36,14 +36,21 @@ type findings struct {
 	errors  map[string]*diag.Diagnostic // the first error of an object
 	drifts  map[string]*diag.Diagnostic // the first drift of an object
 	stopped map[string][]string         // effects of suspended processes, by object
+	rolls   map[string]*step.Step       // held rollouts of groups, by pool; nil for none
 	pools   model.PoolPlans             // the facts of the plan
 }
 
 // findingsOf sorts the steps and diagnostics of a plan by pool, for the statuses of pools.
 func findingsOf(p *Plan) findings {
 	f := findings{pools: p.pools, pending: map[string]bool{}, waits: map[string]string{}, errors: map[string]*diag.Diagnostic{}, drifts: map[string]*diag.Diagnostic{}, stopped: map[string][]string{}}
-	for _, s := range p.Steps {
+	for i, s := range p.Steps {
 		f.pending[s.Pool] = true
+		if s.Verb == step.Rollout && s.Held != "" && s.Resource == step.AutoScalingGroup {
+			if f.rolls == nil {
+				f.rolls = map[string]*step.Step{}
+			}
+			f.rolls[s.Pool] = &p.Steps[i]
+		}
 		if s.Held == step.HeldControlPlane {
 			f.waits[s.Pool] = s.HeldReason
 		}
@@ -106,6 +113,7 @@ func (f findings) status(in model.Input, pool *intent.Pool) PoolStatus {
 		moving = s.fromNodegroup(in, pool, nodegroups)
 	}
 	s.notes(in, pool)
+	s.awaits(f.rolls[pool.Key.String()])
 	s.UnavailableReplicas = max(0, s.DesiredReplicas-s.AvailableReplicas)
 	if f.waits[pool.Key.String()] != "" && !s.InfrastructureReady {
 		s.BootstrapReady = false

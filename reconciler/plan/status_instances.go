@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/model"
+	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // Instance is an EC2 instance of a pool.
@@ -83,13 +84,17 @@ type wantedOf struct {
 	launchConfiguration string
 	// owner names what has these settings, for messages: the pool, its nodegroup, or a rollout.
 	owner string
+	// moving reports whether an instance refresh is in progress.
+	moving bool
 }
 
 // wanted returns the launch settings of a group. While an instance refresh to other settings is in
 // progress, they are the refresh's.
 func wanted(in model.Input, g observed.Group, owner string) wantedOf {
 	out := wantedOf{template: g.Template, launchConfiguration: g.LaunchConfiguration, owner: owner}
-	if r := in.State.Refreshes[g.Name]; r.Active() && r.Template.ID != "" && !strings.HasPrefix(r.Status, "Rollback") {
+	r := in.State.Refreshes[g.Name]
+	out.moving = r.Active()
+	if out.moving && r.Template.ID != "" && !strings.HasPrefix(r.Status, "Rollback") {
 		out.template, out.owner = r.Template, "rollout"
 	}
 	return out
@@ -185,13 +190,37 @@ func outdated(i observed.Instance, want wantedOf) string {
 	case i.Template.ID != want.template.ID:
 		return "runs launch template " + i.Template.ID + ", and the " + want.owner + "'s is " + want.template.ID
 	}
-	if _, number := versionNumber(want.template.Version); !number || i.Template.Version == want.template.Version {
-		return ""
-	}
-	if _, number := versionNumber(i.Template.Version); !number {
+	has, known := versionNumber(i.Template.Version)
+	wants, pinned := versionNumber(want.template.Version)
+	// Between the parts of a rollout, a group keeps its earlier version, and nothing replaces newer instances.
+	if !known || !pinned || has == wants || has > wants && !want.moving {
 		return ""
 	}
 	return "runs template version " + i.Template.Version + ", and the " + want.owner + "'s is " + want.template.Version
+}
+
+// awaits notes that a held rollout would replace instances. held is nil if no rollout is held.
+func (s *PoolStatus) awaits(held *step.Step) {
+	if held == nil {
+		return
+	}
+	refresh, is := held.Do.(step.StartRefresh)
+	if !is || refresh.Template == (observed.TemplateRef{}) {
+		return
+	}
+	text := "a rollout that replaces it is held: " + cmp.Or(held.HeldReason, string(held.Held))
+	for k := range s.Instances {
+		i := &s.Instances[k]
+		current := i.LaunchTemplateID == "" && refresh.Template.Version != "" && i.TemplateVersion == refresh.Template.Version
+		if current || (observed.Instance{LifecycleState: i.State}).Leaving() {
+			continue
+		}
+		if i.Why == "" {
+			i.Why = text
+		} else {
+			i.Why += "; " + text
+		}
+	}
 }
 
 // versionNumber parses the number of a template version. It returns false for an alias.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -109,6 +110,38 @@ func TestStatusListsInstances(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A machine that a held rollout would replace says what holds it.
+func TestInstancesAwaitAHeldRollout(t *testing.T) {
+	pool := groupPool("web", "m5.large", 2)
+	name := pool.LaunchTemplate.Name
+	of := func(id, version, state string) observed.Instance {
+		return observed.Instance{ID: id, LifecycleState: state, Template: observed.TemplateRef{ID: "lt-1", Name: name, Version: version}}
+	}
+	const text = "a rollout that replaces it is held: the window opens at 20:00"
+	for version, want := range map[string]map[string]string{
+		"5": {"i-1": text, "i-2": "in standby; " + text, "i-3": "", "i-4": "waits for its termination lifecycle hook"},
+		"":  {"i-1": text, "i-2": "in standby; " + text, "i-3": text, "i-4": "waits for its termination lifecycle hook"},
+	} {
+		in := testInput(pool)
+		in.State = observedNothing(in)
+		in.State.Templates[name] = observed.Template{ID: "lt-1", Name: name, LatestVersion: 5}
+		in.State.Groups["web"] = observed.Group{Name: "web", MaxSize: 9, DesiredCapacity: 2, Template: observed.TemplateRef{ID: "lt-1", Name: name, Version: "4"}, Instances: []observed.Instance{
+			of("i-1", "4", "InService"), of("i-2", "4", "Standby"), of("i-3", "5", "InService"), of("i-4", "4", "Terminating:Wait"),
+		}}
+		p := &Plan{Steps: []step.Step{{
+			Verb: step.Rollout, Resource: step.AutoScalingGroup, Pool: pool.Key.String(), Held: step.HeldWindow, HeldReason: "the window opens at 20:00",
+			Do: step.StartRefresh{Group: "web", Template: observed.TemplateRef{ID: "lt-1", Version: version}},
+		}}}
+		got := map[string]string{}
+		for _, i := range Statuses(in, p)[0].Instances {
+			got[i.ID] = i.Why
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("version %q:\n%s", version, d)
+		}
 	}
 }
 
