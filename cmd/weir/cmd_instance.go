@@ -49,7 +49,7 @@ func instanceCommand(s surroundings) *cobra.Command {
 		Example: `  weir instance i-0123456789abcdef0
   weir instance i-01234567 --config weir.yaml -o json
   weir instance i-0123456789abcdef0 --region eu-west-1`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1),
 	}
 	f.add(c)
 	flags := c.Flags()

@@ -175,7 +175,7 @@ func (s *PoolStatus) fromGroup(in model.Input, pool *intent.Pool, watched *model
 	if s.DesiredReplicas == g.DesiredCapacity {
 		s.bounds(g.MinSize, g.MaxSize)
 	}
-	s.count(in, pool, g.Instances, wanted(in, g, "pool"))
+	s.count(in, pool, g.Instances, launchSettingsOf(in, g, "pool"))
 	if r, read := in.State.Refreshes[g.Name]; read && r.ID != "" {
 		if watched != nil {
 			r = watched.Shown(r)
@@ -190,12 +190,12 @@ func (s *PoolStatus) fromGroup(in model.Input, pool *intent.Pool, watched *model
 }
 
 // count lists and counts instances and, if the workload cluster answered, their nodes.
-func (s *PoolStatus) count(in model.Input, pool *intent.Pool, instances []observed.Instance, want wantedOf) {
+func (s *PoolStatus) count(in model.Input, pool *intent.Pool, instances []observed.Instance, want launchSettings) {
 	template := ""
 	if pool.LaunchTemplate != nil {
 		template = pool.LaunchTemplate.Name
 	}
-	s.lists(in, template, instances, want)
+	s.addInstances(in, template, instances, want)
 	for _, i := range instances {
 		if i.Retained() || i.StandsBy() {
 			continue // AWS fills the capacity without it
@@ -242,7 +242,7 @@ func (s *PoolStatus) fromNodegroup(in model.Input, pool *intent.Pool, all []obse
 			if i == 0 {
 				groups++
 			}
-			s.count(in, pool, have.Instances, wanted(in, have, "nodegroup"))
+			s.count(in, pool, have.Instances, launchSettingsOf(in, have, "nodegroup"))
 		}
 	}
 	u, read := in.State.Updates[n.NodegroupName]

@@ -32,7 +32,7 @@ func deleting(in model.Input, p *Plan) []PoolStatus {
 		s := deletedPool(in, intent.GroupPool, observed.GroupTagValues(g.Tags))
 		s.LaunchTemplateVersion = g.Template.Version
 		s.LaunchTemplateID = g.Template.ID
-		s.ends(in, g, "its group is being deleted")
+		s.addEnding(in, g, "its group is being deleted")
 		s.Conditions = append(s.Conditions, Condition{Type: conditionGroup, Status: "False", Severity: "Info", Reason: "ASGDeletionInProgress"})
 		out = append(out, s)
 	}
@@ -44,7 +44,7 @@ func deleting(in model.Input, p *Plan) []PoolStatus {
 		s := deletedPool(in, intent.NodegroupPool, n.Tags)
 		s.LaunchTemplateVersion = n.Template.Version
 		for _, g := range n.GroupNames {
-			s.ends(in, in.State.Groups[g], "its nodegroup is being deleted")
+			s.addEnding(in, in.State.Groups[g], "its nodegroup is being deleted")
 		}
 		s.Conditions = append(s.Conditions, Condition{Type: conditionNodegroup, Status: "False", Severity: "Info", Reason: "Deleting"})
 		out = append(out, s)
@@ -65,10 +65,10 @@ func deleting(in model.Input, p *Plan) []PoolStatus {
 	return out
 }
 
-// ends lists the instances of a group that is being deleted. reason is a further reason for each.
-func (s *PoolStatus) ends(in model.Input, g observed.Group, reason string) {
+// addEnding lists the instances of a group that is being deleted. reason is a further reason for each.
+func (s *PoolStatus) addEnding(in model.Input, g observed.Group, reason string) {
 	from := len(s.Instances)
-	s.lists(in, g.Template.Name, g.Instances, wantedOf{})
+	s.addInstances(in, g.Template.Name, g.Instances, launchSettings{})
 	for k := range s.Instances[from:] {
 		i := &s.Instances[from+k]
 		s.ProviderIDList = append(s.ProviderIDList, "aws:///"+i.Zone+"/"+i.ID)

@@ -78,8 +78,8 @@ func (s *PoolStatus) NoteOf(i *Instance) *VersionNote {
 	return nil
 }
 
-// wantedOf contains the launch settings that the instances of a group must have.
-type wantedOf struct {
+// launchSettings contains the launch settings that the instances of a group must have.
+type launchSettings struct {
 	template            observed.TemplateRef
 	launchConfiguration string
 	// owner names what has these settings, for messages: the pool, its nodegroup, or a rollout.
@@ -88,10 +88,10 @@ type wantedOf struct {
 	moving bool
 }
 
-// wanted returns the launch settings of a group. While an instance refresh to other settings is in
+// launchSettingsOf returns the launch settings of a group. While an instance refresh to other settings is in
 // progress, they are the refresh's.
-func wanted(in model.Input, g observed.Group, owner string) wantedOf {
-	out := wantedOf{template: g.Template, launchConfiguration: g.LaunchConfiguration, owner: owner}
+func launchSettingsOf(in model.Input, g observed.Group, owner string) launchSettings {
+	out := launchSettings{template: g.Template, launchConfiguration: g.LaunchConfiguration, owner: owner}
 	r := in.State.Refreshes[g.Name]
 	out.moving = r.Active()
 	if out.moving && r.Template.ID != "" && !strings.HasPrefix(r.Status, "Rollback") {
@@ -100,9 +100,9 @@ func wanted(in model.Input, g observed.Group, owner string) wantedOf {
 	return out
 }
 
-// lists appends instances of a group to the pool's list. template is the name of the pool's own
+// addInstances appends instances of a group to the pool's list. template is the name of the pool's own
 // launch template.
-func (s *PoolStatus) lists(in model.Input, template string, instances []observed.Instance, want wantedOf) {
+func (s *PoolStatus) addInstances(in model.Input, template string, instances []observed.Instance, want launchSettings) {
 	s.Instances = slices.Grow(s.Instances, len(instances))
 	for _, i := range instances {
 		one := instanceOf(i, want)
@@ -121,7 +121,7 @@ func (s *PoolStatus) lists(in model.Input, template string, instances []observed
 }
 
 // instanceOf returns an instance with the facts that its group lists.
-func instanceOf(i observed.Instance, want wantedOf) Instance {
+func instanceOf(i observed.Instance, want launchSettings) Instance {
 	out := Instance{
 		ID: i.ID, TemplateVersion: i.Template.Version, LaunchConfiguration: i.LaunchConfiguration, Zone: i.Zone, Type: i.Type, ImageID: i.ImageID,
 		State: i.LifecycleState, Health: i.Health, Protected: i.Protected, Why: why(i, want),
@@ -134,7 +134,7 @@ func instanceOf(i observed.Instance, want wantedOf) Instance {
 
 // InstanceIn returns an instance as its group lists it, without the facts of a pass.
 func InstanceIn(g observed.Group, i observed.Instance) Instance {
-	return instanceOf(i, wantedOf{template: g.Template, launchConfiguration: g.LaunchConfiguration, owner: "group"})
+	return instanceOf(i, launchSettings{template: g.Template, launchConfiguration: g.LaunchConfiguration, owner: "group"})
 }
 
 // imageOf returns the image of an instance, empty if the pass has not read it.
@@ -147,7 +147,7 @@ func imageOf(in model.Input, template string, i observed.Instance) string {
 }
 
 // why returns the reasons why an instance still exists or is not in service.
-func why(i observed.Instance, want wantedOf) string {
+func why(i observed.Instance, want launchSettings) string {
 	var reasons []string
 	if text := place(i); text != "" {
 		reasons = append(reasons, text)
@@ -179,7 +179,7 @@ func place(i observed.Instance) string {
 }
 
 // outdated describes how the launch settings of an instance differ from its group's.
-func outdated(i observed.Instance, want wantedOf) string {
+func outdated(i observed.Instance, want launchSettings) string {
 	switch {
 	case i.LaunchConfiguration != "" && want.template != observed.TemplateRef{}:
 		return "runs launch configuration " + i.LaunchConfiguration + ", and the " + want.owner + " has a launch template"

@@ -19,6 +19,8 @@ const (
 	patience = 6 * time.Second
 	// mostCached bounds the number of remembered answers.
 	mostCached = 1000
+	// mostReads bounds the number of reads at the same time, so that readers of the page do not use up AWS's limits.
+	mostReads = 4
 )
 
 // ReadFunc reads instances from the account and region of a target. It leaves out those that do not exist.
@@ -26,8 +28,9 @@ type ReadFunc func(ctx context.Context, target string, ids []string) ([]observed
 
 // Cache reads instances from AWS when somebody asks, at most once in 30 seconds for each list of ids.
 type Cache struct {
-	read ReadFunc
-	now  func() time.Time
+	read  ReadFunc
+	now   func() time.Time
+	reads chan struct{} // has an element for each read in progress
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -43,7 +46,7 @@ type entry struct {
 
 // NewCache returns a cache of the answers of read.
 func NewCache(read ReadFunc, now func() time.Time) *Cache {
-	return &Cache{read: read, now: now, entries: map[string]*entry{}}
+	return &Cache{read: read, now: now, reads: make(chan struct{}, mostReads), entries: map[string]*entry{}}
 }
 
 // Machines returns the facts about instances. Concurrent callers share one read.
@@ -102,10 +105,19 @@ func (c *Cache) fill(ctx context.Context, e *entry, target string, ids []string)
 		}
 		close(e.done)
 	}()
-	e.machines, e.err = c.read(ctx, target, ids)
+	select {
+	case c.reads <- struct{}{}:
+		defer func() { <-c.reads }()
+		e.machines, e.err = c.read(ctx, target, ids)
+	case <-ctx.Done():
+		e.err = errBusy
+	}
 }
 
-var errInterrupted = errors.New("the read was interrupted")
+var (
+	errInterrupted = errors.New("the read was interrupted")
+	errBusy        = errors.New("weir is reading other instances, try again")
+)
 
 // entry returns the answer that is still valid or is being read. If mine is true, the
 // caller must read it.

@@ -189,3 +189,31 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Errorf("%d entries", n)
 	}
 }
+
+// Readers that ask for many instances do not use up AWS's limits.
+func TestReadsAtTheSameTimeAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running, most atomic.Int32
+		c := NewCache(func(context.Context, string, []string) ([]observed.Machine, error) {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			time.Sleep(4 * time.Second)
+			return nil, nil
+		}, time.Now)
+		var all sync.WaitGroup
+		var busy atomic.Int32
+		for i := range 3 * mostReads {
+			all.Go(func() {
+				if _, err := c.Machines(t.Context(), "prod", []string{"i-" + time.Duration(i).String()}); errors.Is(err, errBusy) {
+					busy.Add(1)
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if most.Load() != mostReads || busy.Load() != mostReads {
+			t.Errorf("%d reads at the same time, %d were refused", most.Load(), busy.Load())
+		}
+	})
+}

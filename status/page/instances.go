@@ -95,7 +95,7 @@ func instanceLink(target string, p *plan.PoolStatus, id string) string {
 type instanceRow struct {
 	plan.Instance
 	Link, Mark string
-	Sought     bool // the reader searched for it
+	Selected   bool // the reader searched for it
 	Version    string
 	Commit     commitView
 	Ends       moment // the end of its drain
@@ -113,8 +113,8 @@ type factsView struct {
 	Fault string
 }
 
-// soughtView shows the facts about the instance that the reader searched for.
-type soughtView struct {
+// selectedView shows the facts about the instance that the reader searched for.
+type selectedView struct {
 	instances.Answer
 	Launched moment
 	Built    moment // creation of the image
@@ -122,24 +122,24 @@ type soughtView struct {
 
 const instancesPerPage = 50
 
-// addMachines adds the instances of a pool: the page of the list that has the sought one, or the requested
+// addInstanceRows adds the instances of a pool: the page of the list that has the selected one, or the requested
 // page.
-func (w *views) addMachines(ctx context.Context, v *poolPage, t *current.TargetState, p *plan.PoolStatus, q url.Values) {
-	sought := -1
+func (w *views) addInstanceRows(ctx context.Context, v *poolPage, t *current.TargetState, p *plan.PoolStatus, q url.Values) {
+	selected := -1
 	for i := range p.Instances {
 		if p.Instances[i].ID == q.Get("instance") {
-			sought = i
+			selected = i
 		}
 	}
 	page := readPoolFilter(q).Page
-	if sought >= 0 && q.Get("page") == "" {
-		page = sought/instancesPerPage + 1
+	if selected >= 0 && q.Get("page") == "" {
+		page = selected/instancesPerPage + 1
 	}
 	from, to, at := window(page, instancesPerPage, len(p.Instances))
 	l := linksOf(w.current, t.Source)
 	for i := from; i < to; i++ {
 		row := w.instanceRow(t.Name, p, &p.Instances[i], l)
-		row.Sought = i == sought
+		row.Selected = i == selected
 		v.Machines = append(v.Machines, row)
 	}
 	pageLink := func(page int, facts bool) string {
@@ -158,16 +158,16 @@ func (w *views) addMachines(ctx context.Context, v *poolPage, t *current.TargetS
 	default:
 		v.Facts.Ask = pageLink(at, true)
 	}
-	if sought >= 0 {
-		a := w.instance(ctx, instances.Found{Target: t, Pool: p, Instance: &p.Instances[sought]})
-		s := soughtView{Answer: a}
+	if selected >= 0 {
+		a := w.instance(ctx, instances.Found{Target: t, Pool: p, Instance: &p.Instances[selected]})
+		s := selectedView{Answer: a}
 		if a.AWS != nil {
 			s.Launched = momentOf(w.current, a.AWS.LaunchedAt)
 			if a.AWS.Image != nil {
 				s.Built = momentOf(w.current, a.AWS.Image.CreatedAt)
 			}
 		}
-		v.Sought = &s
+		v.Selected = &s
 	}
 }
 

@@ -170,7 +170,7 @@ func TestInstancesOfAPool(t *testing.T) {
 			}
 		}
 	}
-	has("/targets/prod/pools/default/many", []string{`id="i-0aaaaaaaaaaaaa000"`, `id="i-0aaaaaaaaaaaaa049"`, "1 to 50 of 120 instances"}, []string{`id="i-0aaaaaaaaaaaaa050"`, "Private address", `class="sought"`, "10.0.0.7"})
+	has("/targets/prod/pools/default/many", []string{`id="i-0aaaaaaaaaaaaa000"`, `id="i-0aaaaaaaaaaaaa049"`, "1 to 50 of 120 instances"}, []string{`id="i-0aaaaaaaaaaaaa050"`, "Private address", `class="selected"`, "10.0.0.7"})
 	if f.asked != nil {
 		t.Errorf("a page asks for %q by itself", f.asked)
 	}
@@ -182,7 +182,7 @@ func TestInstancesOfAPool(t *testing.T) {
 	has("/targets/prod/pools/default/many?facts=1", []string{"AWS did not answer", "RequestLimitExceeded", `id="i-0aaaaaaaaaaaaa000"`}, nil)
 	f.err = nil
 	has("/targets/prod/pools/default/many?page=3", []string{`id="i-0aaaaaaaaaaaaa119"`, "?page=2#h-machines"}, []string{`id="i-0aaaaaaaaaaaaa099"`})
-	has("/targets/prod/pools/default/many?instance=i-0aaaaaaaaaaaaa101", []string{`id="i-0aaaaaaaaaaaaa101" class="sought"`, "10.0.0.7", "spot", "1 h ago"}, nil)
+	has("/targets/prod/pools/default/many?instance=i-0aaaaaaaaaaaaa101", []string{`id="i-0aaaaaaaaaaaaa101" class="selected"`, "10.0.0.7", "spot", "1 h ago"}, nil)
 	has("/targets/prod/pools/default/many?instance=i-0aaaaaaaaaaaaa999", []string{"1 to 50 of 120 instances"}, []string{"10.0.0.7"})
 	has("/targets/prod/pools/default/one", []string{"Terminating:Wait", "waits for its termination lifecycle hook", "ip-10-0-0-7", "v3", "9c1f0d2", "bigger disks", "draining, terminated at the latest", "c7g.large"}, nil)
 }

@@ -33,7 +33,7 @@ type poolPage struct {
 	Machines      []instanceRow
 	MachinePager  pager
 	Facts         factsView
-	Sought        *soughtView // nil if the reader searched for no instance of the pool
+	Selected      *selectedView // nil if the reader searched for no instance of the pool
 	Versions      []versionView
 	Configs       []string // the AWSLaunchConfigs that its template is based on
 	Plan          []stepView
@@ -108,7 +108,7 @@ func (w *views) poolPage(ctx context.Context, t current.TargetState, p *plan.Poo
 		v.LastEnded = &last
 	}
 	v.addInstances(p)
-	w.addMachines(ctx, &v, &t, p, q)
+	w.addInstanceRows(ctx, &v, &t, p, q)
 	for _, d := range p.Draining[:min(len(p.Draining), shownMachines)] {
 		v.Draining = append(v.Draining, drainingView{Draining: d, Began: momentOf(w.current, d.Since), Ends: momentOf(w.current, d.Until), More: d.PodsLeft - len(d.Pods)})
 	}
