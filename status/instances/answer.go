@@ -128,6 +128,9 @@ func (a *Answer) Add(m observed.Machine) {
 	if revision, subject := plan.CommitOf(m.Description); a.Commit == nil && revision != "" {
 		a.Commit = &Commit{Revision: revision, Subject: subject}
 	}
+	if a.Commit == nil && len(a.Notes) == 0 {
+		a.Notes = append(a.Notes, "the commit is unknown, because weir did not make the launch template version of the instance")
+	}
 }
 
 // factsOf converts the facts that AWS reported.
