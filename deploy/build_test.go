@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The build says at once what it does, counts packages, and passes messages and the exit code of Go on.
+// The build starts with a message, counts packages, and passes on Go's messages and exit code.
 func TestBuildShowsItsProgress(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("sh is not installed")

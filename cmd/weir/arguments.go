@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,27 +15,31 @@ import (
 // noArguments accepts no arguments.
 func noArguments(c *cobra.Command, args []string) error { return between(0, 0)(c, args) }
 
-// exactly accepts a number of arguments.
+// exactly accepts n arguments.
 func exactly(n int) cobra.PositionalArgs { return between(n, n) }
 
-// atLeast accepts a number of arguments, or more.
+// atLeast accepts n arguments or more.
 func atLeast(n int) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error { return between(n, max(n, len(args)))(c, args) }
+	return func(c *cobra.Command, args []string) error { return between(n, math.MaxInt)(c, args) }
 }
 
-// atMost accepts a number of arguments, or fewer.
+// atMost accepts n arguments or fewer.
 func atMost(n int) cobra.PositionalArgs { return between(0, n) }
 
-// between accepts a number of arguments from least to most.
+// between accepts from least to most arguments.
 func between(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
+		needed := wording.Count(least, "argument")
+		if most > least {
+			needed = "at least " + needed
+		}
 		switch {
 		case len(args) < least:
-			return usage("usage: "+c.UseLine(), "%s needs %s, and got %s", name(c), wording.Count(least, "argument"), written(len(args)))
+			return usage("usage: "+c.UseLine(), "%s needs %s, but got %s", name(c), needed, written(len(args)))
 		case len(args) > most && most == 0:
-			return usage("usage: "+c.UseLine(), "%s takes no argument, and got %q", name(c), args[0])
+			return usage("usage: "+c.UseLine(), "%s takes no arguments, but got %q", name(c), args[0])
 		case len(args) > most:
-			return usage("usage: "+c.UseLine(), "%s takes %s, and %q is one more", name(c), wording.Count(most, "argument"), args[most])
+			return usage("usage: "+c.UseLine(), "%s takes only %s: %q is too many", name(c), wording.Count(most, "argument"), args[most])
 		}
 		return nil
 	}
@@ -54,7 +59,7 @@ func oneValid(c *cobra.Command, args []string) error {
 // name returns the name of a command without that of the program, which starts each message.
 func name(c *cobra.Command) string { return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ") }
 
-// written formats a number of arguments.
+// written formats the number of given arguments.
 func written(n int) string {
 	if n == 0 {
 		return "none"

@@ -26,7 +26,7 @@ clock, a Git repository with the example fleet, and the daemon that follows it, 
 page. It first prints the page's address, then what to try next.
 
 One directory has everything: the repository, the configuration and the state of AWS. It is
-a temporary one, or lies in /var/lib/weir if there is no place for temporary files, as in a
+a temporary one, or is in /var/lib/weir if there is no place for temporary files, as in a
 read-only container. The demo deletes it at the end, unless --keep or --dir is given. It
 continues in a kept one.
 

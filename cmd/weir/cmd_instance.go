@@ -22,15 +22,17 @@ import (
 
 const instanceHelp = `Show what an EC2 instance runs: its pool, the commit and the image, and why it still exists.
 
-ID is an instance id, or its beginning with at least 8 digits.
+ID is an instance id, or its first part: i- and at least 8 hexadecimal digits.
 
-Without --region it asks a running daemon, at --server or of the configuration at --config.
-The daemon knows the pool from its last pass. It reads launch time, image name, market and
-addresses from AWS. If AWS does not answer, they are missing and a note says why.
+Without --region it asks a running daemon: the one at --server, or the one of the
+configuration at --config. The daemon knows the pool from its last pass. It asks AWS for
+launch time, image name, market (spot or on-demand) and addresses. If AWS does not answer,
+these are missing, and a note gives the reason.
 
-With --region it asks AWS alone and needs no daemon. The tags of the Auto Scaling group then
-name the pool, and the description of the launch template version names the commit. weir
-makes four reads, and changes nothing.
+With --region it asks only AWS and needs no daemon. The tags of the Auto Scaling group then
+name the pool, and the description of the launch template version names the commit.
+
+It changes nothing.
 `
 
 // instanceFlags selects the daemon, or the account and region in AWS.
@@ -54,10 +56,10 @@ func instanceCommand(s surroundings) *cobra.Command {
 	f.add(c)
 	flags := c.Flags()
 	flags.StringVar(&f.config, "config", "", "configuration file of the daemon")
-	flags.StringVar(&f.region, "region", "", "AWS region of the instance: ask AWS alone")
-	flags.StringVar(&f.account, "account", "", "account that the credentials must belong to, with --region (default: any)")
+	flags.StringVar(&f.region, "region", "", "AWS region of the instance: ask only AWS")
+	flags.StringVar(&f.account, "account", "", "fail unless the credentials belong to this account, with --region")
 	flags.StringVar(&f.role, "role-arn", "", "role to assume for the reads, with --region")
-	flags.StringVar(&f.endpoint, "endpoint-url", "", "address to use instead of AWS, such as that of weir emulator, with --region")
+	flags.StringVar(&f.endpoint, "endpoint-url", "", "address to use instead of AWS, such as the address of weir emulator, with --region")
 	outputFlag(c, &f.output, outputText, outputJSON, outputYAML)
 	c.ValidArgsFunction = completeInstances(s, &f)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -89,7 +91,7 @@ func (f *instanceFlags) check(c *cobra.Command) error {
 	case f.region == "" && aws != "":
 		return usage("add --region", "%s needs --region", aws)
 	case f.region != "" && daemon != "":
-		return usage("use only one of them", "--region asks AWS alone, and %s is about a daemon", daemon)
+		return usage("--region asks only AWS, and "+daemon+" selects a daemon", "--region cannot be combined with %s", daemon)
 	case f.region == "":
 		return nil
 	case !config.ValidRegion(f.region):
@@ -117,7 +119,7 @@ func (f *instanceFlags) find(ctx context.Context, s surroundings, id instances.I
 	err = d.Ask(ctx, "/api/v1/instances/"+url.PathEscape(id.Text), &answer)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return answer, hinted(err, "start weir run, or pass the daemon's address with --server, or --region to ask AWS alone")
+		return answer, hinted(err, "start the daemon with weir run, give its address with --server, or ask only AWS with --region")
 	case err == nil && answer.Schema != instances.Schema:
 		return answer, d.NotWeir()
 	}
@@ -135,7 +137,7 @@ func (f *instanceFlags) askAWS(ctx context.Context, s surroundings, id instances
 	o := accounts.New(accounts.Options{Logger: s.quiet(), Getenv: s.getenv}).Options(reconciler.ScopeKey{Account: f.account, Region: f.region, RoleARN: f.role, Endpoint: f.endpoint})
 	cloud, err := awscloud.Open(ctx, o)
 	if err != nil {
-		return instances.Answer{}, hinted(err, "provide credentials of the account as for the AWS CLI, or --role-arn; aws sts get-caller-identity shows whose they are")
+		return instances.Answer{}, hinted(err, "set credentials of the account as for the AWS CLI, or add --role-arn; check them with aws sts get-caller-identity")
 	}
 	defer cloud.Close()
 	return instanceIn(ctx, cloud, f.region, id)
@@ -145,7 +147,7 @@ func (f *instanceFlags) askAWS(ctx context.Context, s surroundings, id instances
 func instanceIn(ctx context.Context, aws machineReader, region string, id instances.ID) (instances.Answer, error) {
 	found, err := aws.Machines(ctx, id.Text, id.Whole)
 	if err != nil {
-		return instances.Answer{}, hinted(fmt.Errorf("read instance: %w", err), "check that the credentials have the permissions of weir policy, or try again if AWS throttles")
+		return instances.Answer{}, hinted(fmt.Errorf("read instance: %w", err), "check that the credentials have the permissions that weir policy prints, or try again if AWS throttles")
 	}
 	if at := slices.IndexFunc(found, func(m observed.Machine) bool { return m.ID == id.Text }); at >= 0 && len(found) > 1 {
 		// A short id is also the beginning of others.
@@ -157,7 +159,7 @@ func instanceIn(ctx context.Context, aws machineReader, region string, id instan
 	case 1:
 		return instances.Of(found[0], aws.Account(), region), nil
 	case 0:
-		return instances.Answer{}, hinted(fmt.Errorf("account %s has no instance %s in %s", aws.Account(), id.Text, region), "check --region and the credentials; EC2 forgets an instance about an hour after it has ended")
+		return instances.Answer{}, hinted(fmt.Errorf("account %s has no instance %s in %s", aws.Account(), id.Text, region), "check --region and the credentials; EC2 forgets an instance about an hour after it was terminated")
 	}
 	var matches []string
 	for _, m := range found {

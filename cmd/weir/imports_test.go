@@ -142,7 +142,7 @@ var importRules = []importRule{
 	{except: []string{"status/forge"}, never: []string{"github.com/google/go-github", "code.gitea.io/sdk", "gitlab.com"}, reason: "only status/forge speaks to forges"},
 	{except: []string{"cmd/weir/internal/telemetry"}, never: []string{"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/exporters"}, reason: "work is marked everywhere, and where the marks go is one package's business"},
 	{never: []string{"google.golang.org/grpc"}, reason: "weir speaks gRPC with etcd alone, whose client does it; OpenTelemetry's exporter links it for its types"},
-	{except: []string{"render/..."}, never: []string{"sigs.k8s.io/kustomize"}, reason: "only render builds overlays"},
+	{except: []string{"render/...", "deploy/bench/krusty"}, never: []string{"sigs.k8s.io/kustomize"}, reason: "only render builds overlays, and a benchmark compares with kustomize itself"},
 	{except: []string{"cmd/...", "status/..."}, never: []string{module + "status", module + "cmd/"}, reason: "the command alone wires the stages together"},
 	{except: []string{"cmd/...", "source/...", "reconciler/fleet", "reconciler/ancestry", "status/commands", "status/proposal/...", "status/pulls"}, never: []string{module + "source"}, reason: "the command alone wires the stages together"},
 	{except: []string{"cmd/...", "reconciler/..."}, never: []string{module + "reconciler/awscloud", module + "reconciler/awsemu"}, reason: "the command alone chooses an AWS"},

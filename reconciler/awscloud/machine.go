@@ -98,7 +98,7 @@ func (c *Cloud) readGroup(ctx context.Context, m *observed.Machine) string {
 	}
 	m.Group = &g
 	if _, listed := m.InGroup(); !listed {
-		return "the Auto Scaling group " + m.GroupName + " no longer lists the instance"
+		return "the Auto Scaling group " + m.GroupName + " does not list the instance: it has left the group, or is in its warm pool"
 	}
 	return ""
 }

@@ -127,7 +127,7 @@ func TestMachineWithoutAllFacts(t *testing.T) {
 	}
 }
 
-// An instance may end after EC2 was read. Its group then no longer lists it.
+// An instance may end after EC2 was read. Its group then does not list it.
 func TestMachineEndsWhileItIsRead(t *testing.T) {
 	e, g := machineEnv(t, 1)
 	id := g.Instances[0].ID
@@ -139,7 +139,7 @@ func TestMachineEndsWhileItIsRead(t *testing.T) {
 			t.Fatalf("%+v, %v", found, err)
 		}
 		m := found[0]
-		if strings.Contains(strings.Join(m.Notes, "\n"), "the Auto Scaling group web no longer lists the instance") {
+		if strings.Contains(strings.Join(m.Notes, "\n"), "the Auto Scaling group web does not list the instance") {
 			if m.State != "terminated" && m.State != "shutting-down" || m.StateReason == "" {
 				t.Errorf("%s (%s)", m.State, m.StateReason)
 			}

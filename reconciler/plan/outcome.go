@@ -66,7 +66,8 @@ type PoolStatus struct {
 	ProviderIDList []string `json:"providerIDList"`
 	// NodeRefs lists the nodes of the instances, if weir read the workload cluster.
 	NodeRefs []NodeRef `json:"nodeRefs,omitempty"`
-	// Instances lists all instances of the pool, also those that do not count as its capacity.
+	// Instances lists the instances in the pool's groups, including the ones that do not count as its
+	// capacity. AWS does not list the instances of a warm pool there.
 	Instances []Instance `json:"instances,omitempty"`
 	// TemplateVersions lists the versions of the launch template that weir has read.
 	TemplateVersions      []VersionNote `json:"templateVersions,omitempty"`

@@ -242,6 +242,11 @@ func ReadRecord(data []byte) (*Report, error) {
 	if in.Format != recordFormat {
 		return nil, fmt.Errorf("read a report: it has format %d, this weir knows %d", in.Format, recordFormat)
 	}
+	for i := range in.Report.Pools {
+		// Earlier weirs wrote numbers of instances here, without ids.
+		p := &in.Report.Pools[i]
+		p.Instances = slices.DeleteFunc(p.Instances, func(i Instance) bool { return i.ID == "" })
+	}
 	return in.report()
 }
 

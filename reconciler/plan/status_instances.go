@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/group"
 	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
 // Instance is an EC2 instance of a pool.
@@ -82,6 +84,7 @@ func (s *PoolStatus) NoteOf(i *Instance) *VersionNote {
 type launchSettings struct {
 	template            observed.TemplateRef
 	launchConfiguration string
+	policy              *intent.MixedInstances
 	// owner names what has these settings, for messages: the pool, its nodegroup, or a rollout.
 	owner string
 	// moving reports whether an instance refresh is in progress.
@@ -91,7 +94,7 @@ type launchSettings struct {
 // launchSettingsOf returns the launch settings of a group. While an instance refresh to other settings is in
 // progress, they are the refresh's.
 func launchSettingsOf(in model.Input, g observed.Group, owner string) launchSettings {
-	out := launchSettings{template: g.Template, launchConfiguration: g.LaunchConfiguration, owner: owner}
+	out := launchSettings{template: g.Template, launchConfiguration: g.LaunchConfiguration, policy: g.MixedInstancesPolicy, owner: owner}
 	r := in.State.Refreshes[g.Name]
 	out.moving = r.Active()
 	if out.moving && r.Template.ID != "" && !strings.HasPrefix(r.Status, "Rollback") {
@@ -134,7 +137,7 @@ func instanceOf(i observed.Instance, want launchSettings) Instance {
 
 // InstanceIn returns an instance as its group lists it, without the facts of a pass.
 func InstanceIn(g observed.Group, i observed.Instance) Instance {
-	return instanceOf(i, launchSettings{template: g.Template, launchConfiguration: g.LaunchConfiguration, owner: "group"})
+	return instanceOf(i, launchSettings{template: g.Template, launchConfiguration: g.LaunchConfiguration, policy: g.MixedInstancesPolicy, owner: "group"})
 }
 
 // imageOf returns the image of an instance, empty if the pass has not read it.
@@ -165,7 +168,7 @@ func why(i observed.Instance, want launchSettings) string {
 func place(i observed.Instance) string {
 	switch {
 	case i.Retained():
-		return "its termination hook was abandoned, and the group retains it until somebody terminates it"
+		return "its termination hook ended with ABANDON, so the group keeps it until somebody terminates it"
 	case strings.HasSuffix(i.LifecycleState, "Pending:Wait"):
 		return "waits for its launch lifecycle hook"
 	case strings.HasSuffix(i.LifecycleState, "Terminating:Wait"):
@@ -182,13 +185,15 @@ func place(i observed.Instance) string {
 func outdated(i observed.Instance, want launchSettings) string {
 	switch {
 	case i.LaunchConfiguration != "" && want.template != observed.TemplateRef{}:
-		return "runs launch configuration " + i.LaunchConfiguration + ", and the " + want.owner + " has a launch template"
+		return "runs launch configuration " + i.LaunchConfiguration + ", but the " + want.owner + " uses a launch template"
 	case i.LaunchConfiguration != "" && i.LaunchConfiguration != want.launchConfiguration && want.launchConfiguration != "":
-		return "runs launch configuration " + i.LaunchConfiguration + ", and the " + want.owner + "'s is " + want.launchConfiguration
+		return "runs launch configuration " + i.LaunchConfiguration + ", but the " + want.owner + " uses " + want.launchConfiguration
 	case i.Template.ID == "" || want.template.ID == "":
 		return ""
+	case group.OfOverride(want.policy, i):
+		return ""
 	case i.Template.ID != want.template.ID:
-		return "runs launch template " + i.Template.ID + ", and the " + want.owner + "'s is " + want.template.ID
+		return "runs launch template " + i.Template.ID + ", but the " + want.owner + " uses " + want.template.ID
 	}
 	has, known := versionNumber(i.Template.Version)
 	wants, pinned := versionNumber(want.template.Version)
@@ -196,7 +201,7 @@ func outdated(i observed.Instance, want launchSettings) string {
 	if !known || !pinned || has == wants || has > wants && !want.moving {
 		return ""
 	}
-	return "runs template version " + i.Template.Version + ", and the " + want.owner + "'s is " + want.template.Version
+	return "runs template version " + i.Template.Version + ", but the " + want.owner + " uses " + want.template.Version
 }
 
 // awaits notes that a held rollout would replace instances. held is nil if no rollout is held.
@@ -208,11 +213,10 @@ func (s *PoolStatus) awaits(held *step.Step) {
 	if !is || refresh.Template == (observed.TemplateRef{}) {
 		return
 	}
-	text := "a rollout that replaces it is held: " + cmp.Or(held.HeldReason, string(held.Held))
+	text := "the rollout that would replace it is held: " + cmp.Or(held.HeldReason, string(held.Held))
 	for k := range s.Instances {
 		i := &s.Instances[k]
-		current := i.LaunchTemplateID == "" && refresh.Template.Version != "" && i.TemplateVersion == refresh.Template.Version
-		if current || (observed.Instance{LifecycleState: i.State}).Leaving() {
+		if !refreshReplaces(refresh, i) {
 			continue
 		}
 		if i.Why == "" {
@@ -221,6 +225,20 @@ func (s *PoolStatus) awaits(held *step.Step) {
 			i.Why += "; " + text
 		}
 	}
+}
+
+// refreshReplaces reports whether an instance refresh certainly replaces an instance.
+func refreshReplaces(refresh step.StartRefresh, i *Instance) bool {
+	seen, prefs := observed.Instance{LifecycleState: i.State}, refresh.Preferences
+	switch {
+	case i.LaunchTemplateID != "": // an override may name the other template
+		return false
+	case refresh.Template.Version != "" && i.TemplateVersion == refresh.Template.Version:
+		return false
+	case i.Protected && prefs.ScaleInProtectedInstances == "Ignore", seen.StandsBy() && prefs.StandbyInstances == "Ignore":
+		return false
+	}
+	return !seen.Leaving()
 }
 
 // versionNumber parses the number of a template version. It returns false for an alias.

@@ -68,6 +68,9 @@ func TestStatusListsInstances(t *testing.T) {
 	of := func(version, state string) observed.Instance {
 		return observed.Instance{ID: "i-1", Zone: "us-east-1a", LifecycleState: state, Template: observed.TemplateRef{ID: "lt-1", Name: name, Version: version}}
 	}
+	arm := &intent.MixedInstances{Overrides: []intent.Override{
+		{InstanceType: "m5.large"}, {InstanceType: "m7g.large", LaunchTemplate: &intent.LaunchTemplateSpecification{ID: "lt-arm", Version: "$Latest"}},
+	}}
 	with := func(i observed.Instance, edit func(*observed.Instance)) observed.Instance { edit(&i); return i }
 	for _, c := range []struct {
 		name     string
@@ -77,17 +80,20 @@ func TestStatusListsInstances(t *testing.T) {
 		want     Instance
 	}{
 		{"current", of("5", "InService"), current, observed.Refresh{}, Instance{TemplateVersion: "5", ImageID: "ami-5"}},
-		{"old", of("3", "InService"), current, observed.Refresh{}, Instance{TemplateVersion: "3", Why: "runs template version 3, and the pool's is 5"}},
+		{"old", of("3", "InService"), current, observed.Refresh{}, Instance{TemplateVersion: "3", Why: "runs template version 3, but the pool uses 5"}},
 		{"old and protected", with(of("4", "InService"), func(i *observed.Instance) { i.Protected = true }), current, observed.Refresh{},
-			Instance{TemplateVersion: "4", ImageID: "ami-4", Protected: true, Why: "runs template version 4, and the pool's is 5; protected from scale-in"}},
+			Instance{TemplateVersion: "4", ImageID: "ami-4", Protected: true, Why: "runs template version 4, but the pool uses 5; protected from scale-in"}},
 		{"refresh in progress", of("4", "InService"), observed.TemplateRef{ID: "lt-1", Name: name, Version: "4"}, observed.Refresh{ID: "r", Status: "InProgress", Template: current},
-			Instance{TemplateVersion: "4", ImageID: "ami-4", Why: "runs template version 4, and the rollout's is 5"}},
+			Instance{TemplateVersion: "4", ImageID: "ami-4", Why: "runs template version 4, but the rollout uses 5"}},
 		{"rollback", of("5", "InService"), observed.TemplateRef{ID: "lt-1", Name: name, Version: "4"}, observed.Refresh{ID: "r", Status: "RollbackInProgress", Template: current},
-			Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "runs template version 5, and the pool's is 4"}},
+			Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "runs template version 5, but the pool uses 4"}},
 		{"other template", with(of("5", "InService"), func(i *observed.Instance) { i.Template = observed.TemplateRef{ID: "lt-2", Name: "old", Version: "5"} }), current, observed.Refresh{},
-			Instance{TemplateVersion: "5", LaunchTemplateID: "lt-2", Why: "runs launch template lt-2, and the pool's is lt-1"}},
+			Instance{TemplateVersion: "5", LaunchTemplateID: "lt-2", Why: "runs launch template lt-2, but the pool uses lt-1"}},
+		{"template of an override", with(of("2", "InService"), func(i *observed.Instance) {
+			i.Type, i.Template = "m7g.large", observed.TemplateRef{ID: "lt-arm", Name: "arm", Version: "2"}
+		}), current, observed.Refresh{}, Instance{TemplateVersion: "2", LaunchTemplateID: "lt-arm", Type: "m7g.large"}},
 		{"launch configuration", with(of("", "InService"), func(i *observed.Instance) { i.Template, i.LaunchConfiguration = observed.TemplateRef{}, "web-1" }), current, observed.Refresh{},
-			Instance{LaunchConfiguration: "web-1", Why: "runs launch configuration web-1, and the pool has a launch template"}},
+			Instance{LaunchConfiguration: "web-1", Why: "runs launch configuration web-1, but the pool uses a launch template"}},
 		{"alias", of("5", "InService"), observed.TemplateRef{ID: "lt-1", Name: name, Version: "$Latest"}, observed.Refresh{}, Instance{TemplateVersion: "5", ImageID: "ami-5"}},
 		{"image of an override", with(of("5", "InService"), func(i *observed.Instance) { i.ImageID = "ami-arm" }), current, observed.Refresh{}, Instance{TemplateVersion: "5", ImageID: "ami-arm"}},
 		{"launch hook", of("5", "Pending:Wait"), current, observed.Refresh{}, Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "waits for its launch lifecycle hook"}},
@@ -95,7 +101,7 @@ func TestStatusListsInstances(t *testing.T) {
 		{"standby", of("5", "Standby"), current, observed.Refresh{}, Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "in standby"}},
 		{"warm pool", of("5", "Warmed:Stopped"), current, observed.Refresh{}, Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "in the warm pool"}},
 		{"retained", of("5", "Terminating:Retained"), current, observed.Refresh{},
-			Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "its termination hook was abandoned, and the group retains it until somebody terminates it"}},
+			Instance{TemplateVersion: "5", ImageID: "ami-5", Why: "its termination hook ended with ABANDON, so the group keeps it until somebody terminates it"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := testInput(pool)
@@ -103,7 +109,7 @@ func TestStatusListsInstances(t *testing.T) {
 			in.State.Templates[name] = observed.Template{ID: "lt-1", Name: name, DefaultVersion: 5, LatestVersion: 5, Versions: map[int64]observed.TemplateVersion{
 				4: {Number: 4, Data: intent.TemplateData{ImageID: "ami-4"}}, 5: {Number: 5, Data: intent.TemplateData{ImageID: "ami-5"}},
 			}}
-			in.State.Groups["web"] = observed.Group{Name: "web", MaxSize: 9, DesiredCapacity: 1, Template: c.group, Instances: []observed.Instance{c.instance}}
+			in.State.Groups["web"] = observed.Group{Name: "web", MaxSize: 9, DesiredCapacity: 1, Template: c.group, Instances: []observed.Instance{c.instance}, MixedInstancesPolicy: arm}
 			in.State.Refreshes = map[string]observed.Refresh{"web": c.refresh}
 			c.want.ID, c.want.Zone, c.want.State = "i-1", "us-east-1a", c.instance.LifecycleState
 			if diff := cmp.Diff([]Instance{c.want}, Statuses(in, &Plan{})[0].Instances); diff != "" {
@@ -120,7 +126,7 @@ func TestInstancesAwaitAHeldRollout(t *testing.T) {
 	of := func(id, version, state string) observed.Instance {
 		return observed.Instance{ID: id, LifecycleState: state, Template: observed.TemplateRef{ID: "lt-1", Name: name, Version: version}}
 	}
-	const text = "a rollout that replaces it is held: the window opens at 20:00"
+	const text = "the rollout that would replace it is held: the window opens at 20:00"
 	for version, want := range map[string]map[string]string{
 		"5": {"i-1": text, "i-2": "in standby; " + text, "i-3": "", "i-4": "waits for its termination lifecycle hook"},
 		"":  {"i-1": text, "i-2": "in standby; " + text, "i-3": text, "i-4": "waits for its termination lifecycle hook"},
@@ -153,6 +159,29 @@ func TestNoteOfInstance(t *testing.T) {
 	for _, i := range []Instance{{TemplateVersion: "4"}, {}, {TemplateVersion: "5", LaunchTemplateID: "lt-2"}} {
 		if n := s.NoteOf(&i); n != nil {
 			t.Errorf("%v has the note %v", i, n)
+		}
+	}
+}
+
+// A refresh that leaves protected machines and machines in standby alone is not said to replace them.
+func TestARefreshLeavesSomeMachines(t *testing.T) {
+	to := observed.TemplateRef{ID: "lt-1", Version: "5"}
+	for name, c := range map[string]struct {
+		prefs    intent.Refresh
+		instance Instance
+		replaces bool
+	}{
+		"old":                 {intent.Refresh{}, Instance{TemplateVersion: "4"}, true},
+		"current":             {intent.Refresh{}, Instance{TemplateVersion: "5"}, false},
+		"other template":      {intent.Refresh{}, Instance{TemplateVersion: "4", LaunchTemplateID: "lt-2"}, false},
+		"leaving":             {intent.Refresh{}, Instance{TemplateVersion: "4", State: "Terminating"}, false},
+		"protected":           {intent.Refresh{}, Instance{TemplateVersion: "4", Protected: true}, true},
+		"protected, ignored":  {intent.Refresh{ScaleInProtectedInstances: "Ignore"}, Instance{TemplateVersion: "4", Protected: true}, false},
+		"in standby":          {intent.Refresh{}, Instance{TemplateVersion: "4", State: "Standby"}, true},
+		"in standby, ignored": {intent.Refresh{StandbyInstances: "Ignore"}, Instance{TemplateVersion: "4", State: "Standby"}, false},
+	} {
+		if got := refreshReplaces(step.StartRefresh{Template: to, Preferences: c.prefs}, &c.instance); got != c.replaces {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

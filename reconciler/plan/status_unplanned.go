@@ -244,12 +244,12 @@ func (v *faulty) status(pool *intent.Pool) PoolStatus {
 	var kind string
 	switch {
 	case pool.Group != nil:
-		s.fromGroup(v.in, pool, nil)
 		s.LaunchTemplateID, kind = v.in.State.Groups[pool.Group.Name].Template.ID, conditionGroup
+		s.fromGroup(v.in, pool, nil)
 	case pool.Nodegroup != nil:
 		n := v.in.State.Nodegroups[observed.NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: pool.Nodegroup.Name}]
-		s.fromNodegroup(v.in, pool, []observed.Nodegroup{n})
 		s.LaunchTemplateID, kind = n.Template.ID, conditionNodegroup
+		s.fromNodegroup(v.in, pool, []observed.Nodegroup{n})
 		s.Cluster = cmp.Or(s.Cluster, n.Cluster)
 	}
 	if kind != "" {

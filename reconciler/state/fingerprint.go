@@ -21,7 +21,7 @@ type digest uint64
 // digestSeed is chosen at the start of the process. So a digest means nothing to another process.
 var digestSeed = maphash.MakeSeed()
 
-// toggle adds a record to the digest, or removes it if the digest contains it.
+// toggle adds a record to the digest. The second call with the same record removes it.
 func (d *digest) toggle(bucket, key string, value []byte) {
 	var h maphash.Hash
 	h.SetSeed(digestSeed)
@@ -33,8 +33,8 @@ func (d *digest) toggle(bucket, key string, value []byte) {
 	*d ^= digest(h.Sum64())
 }
 
-// stamp is what the file system reports of a file. A write changes it, unless it happens in the same tick of the file
-// system's clock (a few milliseconds) as an earlier one and keeps the size.
+// stamp contains the size and the times of a file. A write changes it, except if the size stays the same and an earlier
+// write happened in the same tick of the file system's clock (a few milliseconds).
 type stamp struct {
 	size              int64
 	modified, changed time.Time
@@ -46,7 +46,7 @@ func stampOf(info os.FileInfo) stamp { return stamp{info.Size(), info.ModTime(),
 type image struct {
 	stamp
 	fingerprint
-	// also is what the file may have instead after a commit that failed: the transaction's number and its records.
+	// also is set after a failed commit, which may have reached the file: its transaction number and its records.
 	also *fingerprint
 }
 
@@ -80,7 +80,7 @@ func (i image) unsure(transaction int, records digest) image {
 	return i
 }
 
-// allows reports whether the content of a file is what weir left there.
+// allows reports whether weir can have left this content in the file.
 func (i image) allows(found fingerprint) bool {
 	return found == i.fingerprint || i.also != nil && found.number == i.also.number && found.records == i.also.records
 }

@@ -69,7 +69,7 @@ const renewPause = 10 * time.Second
 
 // run runs one transaction at a time. A transaction that ends in a fault leaves the library's locks locked,
 // and later transactions would wait forever. So run then puts the damaged file aside and starts a new one,
-// like Open. An error of the caller's own function, refused, says nothing about the file.
+// like Open. refused is an error of the caller's function. It does not mean that the file is damaged.
 func (db *DB) run(transaction func(*bolt.DB) (refused, err error)) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -101,7 +101,7 @@ func (db *DB) run(transaction func(*bolt.DB) (refused, err error)) error {
 	return db.replace()
 }
 
-// perform runs a transaction. It returns the error of the caller's function apart from others.
+// perform runs a transaction. It returns the error of the caller's function separately from other errors.
 func (db *DB) perform(transaction func(*bolt.DB) (refused, err error)) (refused, err error) {
 	err = guarded(func() (err error) { refused, err = transaction(db.bolt); return err })
 	var d *damage
@@ -111,15 +111,15 @@ func (db *DB) perform(transaction func(*bolt.DB) (refused, err error)) (refused,
 	return refused, err
 }
 
-// replace puts a broken file aside and starts a new one. It returns why the file is broken. Until a new file has the loss,
-// a note has it: another start would find no fault in a file that is only older.
+// replace puts a broken file aside and starts a new one. It returns why the file is broken. A note has the
+// reason until it is in the new file: otherwise another start would accept an older copy, which has no fault.
 func (db *DB) replace() error {
 	why := &UnreadableError{File: db.file.Name(), Why: db.broken}
 	if db.readOnly {
 		return why
 	}
 	if !db.noted {
-		db.noted = noteLoss(db.dir, db.broken) == nil // repeated below
+		db.noted = noteLoss(db.dir, db.broken) == nil // written again below
 	}
 	if time.Since(db.tried) < renewPause {
 		return why
@@ -137,7 +137,7 @@ func (db *DB) replace() error {
 	return why
 }
 
-// reopen opens the file again after the library lost its memory map, for example because memory was short. The library
+// reopen opens the file again after the library lost its memory map, for example because there was not enough memory. The library
 // refuses all later transactions then, but the file may be sound.
 func (db *DB) reopen() error {
 	db.giveUp()
@@ -160,10 +160,10 @@ func (db *DB) giveUp() {
 	_ = db.file.Close()
 }
 
-var errChanged = errors.New("another process changed its records")
+var errChanged = errors.New("another process wrote to it")
 
-// verify returns how another process damaged or replaced the file since the last transaction, or nil. If the file
-// was written but has the same records, weir goes on.
+// verify returns what another process did to the file since the last transaction, as an error, or nil. It is nil if the
+// file was written but has the same last transaction and the same records.
 func (db *DB) verify() error {
 	info, err := db.file.Stat()
 	if err != nil {

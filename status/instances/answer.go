@@ -18,8 +18,8 @@ const Schema = "weir.dev/instance/v1"
 type Answer struct {
 	Schema   string        `json:"schema"`
 	Instance plan.Instance `json:"instance"`
-	// Owner is the weir instance that owns the group, by the group's tags. It is set only if AWS alone
-	// answered.
+	// Owner is the name of the weir that owns the group, from the group's tags. It is set only if weir asked
+	// AWS without a daemon.
 	Owner     string `json:"owner,omitempty"`
 	Pool      string `json:"pool,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
@@ -33,7 +33,7 @@ type Answer struct {
 	LaunchTemplateID string `json:"launchTemplateID,omitempty"`
 	// CurrentTemplateVersion is the version with which new instances start.
 	CurrentTemplateVersion string `json:"currentTemplateVersion,omitempty"`
-	// Commit made the template version that the instance runs. It is nil if it is unknown.
+	// Commit is the commit for which weir made the template version of the instance. It is nil if it is unknown.
 	Commit   *Commit        `json:"commit,omitempty"`
 	Draining *plan.Draining `json:"draining,omitempty"`
 	// PoolsAt is the time of the pass that read the pool, missing if AWS alone answered.
@@ -51,7 +51,7 @@ type Commit struct {
 	URL      string `json:"url,omitempty"`
 }
 
-// Facts are the facts about an instance that passes do not read.
+// Facts are the facts about an instance that weir reads only on request, not in its passes.
 type Facts struct {
 	LaunchedAt  time.Time `json:"launchedAt,omitzero"`
 	Market      string    `json:"market"`
@@ -84,8 +84,16 @@ func Find(targets []current.TargetState, id ID) []Found {
 		for p := range targets[t].Pools {
 			pool := &targets[t].Pools[p]
 			for i := range pool.Instances {
-				if one := &pool.Instances[i]; id.Matches(one.ID) && !slices.ContainsFunc(out, func(f Found) bool { return f.Instance.ID == one.ID }) {
-					out = append(out, Found{&targets[t], pool, one})
+				one := Found{&targets[t], pool, &pool.Instances[i]}
+				if !id.Matches(one.Instance.ID) {
+					continue
+				}
+				known := slices.IndexFunc(out, func(f Found) bool { return f.Instance.ID == one.Instance.ID })
+				switch {
+				case known < 0:
+					out = append(out, one)
+				case one.Target.PoolsAt.After(out[known].Target.PoolsAt):
+					out[known] = one // the other target was not read since the pool moved
 				}
 			}
 		}
@@ -129,7 +137,7 @@ func (a *Answer) Add(m observed.Machine) {
 		a.Commit = &Commit{Revision: revision, Subject: subject}
 	}
 	if a.Commit == nil && len(a.Notes) == 0 {
-		a.Notes = append(a.Notes, "the commit is unknown, because weir did not make the launch template version of the instance")
+		a.Notes = append(a.Notes, "the commit is unknown: the launch template version of the instance has no description by weir")
 	}
 }
 
@@ -145,12 +153,12 @@ func factsOf(m observed.Machine) *Facts {
 	return out
 }
 
-// Of describes an instance that only AWS was asked about.
+// Of describes an instance from AWS's data, without a daemon.
 func Of(m observed.Machine, account, region string) Answer {
 	a := Answer{Schema: Schema, Account: account, Region: region, LaunchTemplateID: m.Template.ID}
 	a.Instance = plan.Instance{ID: m.ID, TemplateVersion: m.Template.Version, Zone: m.Zone, Type: m.Type, State: m.State}
 	if m.GroupName == "" {
-		a.Notes = append(a.Notes, "no Auto Scaling group launched the instance, so it belongs to no pool")
+		a.Notes = append(a.Notes, "the instance is in no Auto Scaling group, so it is in no pool")
 	}
 	if g := m.Group; g != nil {
 		if i, listed := m.InGroup(); listed {

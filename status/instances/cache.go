@@ -23,7 +23,7 @@ const (
 	mostReads = 4
 )
 
-// ReadFunc reads instances from the account and region of a target. It leaves out those that do not exist.
+// ReadFunc reads instances from the account and region of a target. It leaves out missing instances.
 type ReadFunc func(ctx context.Context, target string, ids []string) ([]observed.Machine, error)
 
 // Cache reads instances from AWS when somebody asks, at most once in 30 seconds for each list of ids.
@@ -115,8 +115,8 @@ func (c *Cache) fill(ctx context.Context, e *entry, target string, ids []string)
 }
 
 var (
-	errInterrupted = errors.New("the read was interrupted")
-	errBusy        = errors.New("weir is reading other instances, try again")
+	errInterrupted = errors.New("reading from AWS was interrupted")
+	errBusy        = errors.New("too many instances are being read at the same time, try again in some seconds")
 )
 
 // entry returns the answer that is still valid or is being read. If mine is true, the
@@ -128,11 +128,10 @@ func (c *Cache) entry(key string) (e *entry, mine bool) {
 	if e = c.entries[key]; e != nil && (e.until.IsZero() || now.Before(e.until)) {
 		return e, false
 	}
-	if len(c.entries) >= mostCached {
-		for k, old := range c.entries {
-			if !old.until.IsZero() {
-				delete(c.entries, k)
-			}
+	full := len(c.entries) >= mostCached
+	for k, old := range c.entries {
+		if !old.until.IsZero() && (full || !now.Before(old.until)) {
+			delete(c.entries, k)
 		}
 	}
 	e = &entry{done: make(chan struct{})}

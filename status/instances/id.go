@@ -19,7 +19,7 @@ type ID struct {
 }
 
 // Hint describes a valid id.
-const Hint = "write it like i-0123456789abcdef0, or the beginning of an id with at least 8 digits"
+const Hint = "write it like i-0123456789abcdef0, or its first part: i- and at least 8 hexadecimal digits"
 
 // ParseID parses an instance id, or the beginning of one with at least 8 digits.
 func ParseID(text string) (ID, error) {
@@ -33,7 +33,7 @@ func ParseID(text string) (ID, error) {
 
 // Unknown is the message for an instance that no pool has.
 func (id ID) Unknown() string {
-	return "no pool of this weir has the instance " + id.Text + "; it may belong to another weir or have ended"
+	return "no pool that weir shows has the instance " + id.Text + ": it may have ended, be in a warm pool, or belong to another weir or to a pool that is no longer in Git"
 }
 
 // Ambiguous is the message if several instances match.
@@ -43,7 +43,7 @@ func (id ID) Ambiguous(matches []string) string {
 	if len(matches) > named {
 		list += fmt.Sprintf(" and %d more", len(matches)-named)
 	}
-	return fmt.Sprintf("%d instances begin with %s: %s", len(matches), id.Text, list)
+	return fmt.Sprintf("the ids of %d instances begin with %s: %s", len(matches), id.Text, list)
 }
 
 // Matches reports whether an instance has the id, or an id that begins with it.

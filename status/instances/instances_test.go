@@ -52,7 +52,7 @@ func TestFindPrefersTheExactID(t *testing.T) {
 }
 
 func TestAmbiguousNamesSome(t *testing.T) {
-	if text := (ID{Text: "i-0"}).Ambiguous(strings.Fields("a b c d e f g h i j k l")); text != "12 instances begin with i-0: a, b, c, d, e, f, g, h, i, j and 2 more" {
+	if text := (ID{Text: "i-0"}).Ambiguous(strings.Fields("a b c d e f g h i j k l")); text != "the ids of 12 instances begin with i-0: a, b, c, d, e, f, g, h, i, j and 2 more" {
 		t.Error(text)
 	}
 }
@@ -76,13 +76,13 @@ func TestOf(t *testing.T) {
 		AWS: &Facts{LaunchedAt: launched, Market: "spot", State: "running", Image: &Image{ID: "ami-1"}},
 	}
 	whole := base
-	whole.Instance = plan.Instance{ID: "i-1", TemplateVersion: "3", Zone: "eu-west-1a", Type: "m5.large", ImageID: "ami-1", State: "InService", Why: "runs template version 3, and the group's is 5"}
+	whole.Instance = plan.Instance{ID: "i-1", TemplateVersion: "3", Zone: "eu-west-1a", Type: "m5.large", ImageID: "ami-1", State: "InService", Why: "runs template version 3, but the group uses 5"}
 	whole.Owner, whole.Target, whole.Namespace, whole.Pool, whole.Cluster, whole.Nodegroup, whole.CurrentTemplateVersion = "prod", "eu", "default", "web", "blue", "n", "5"
 	alone := base
 	alone.Instance = plan.Instance{ID: "i-1", TemplateVersion: "3", Zone: "eu-west-1a", Type: "m5.large", ImageID: "ami-1", State: "running"}
 	unread, none, unowned := alone, alone, whole
 	unread.Notes = []string{"the Auto Scaling group g cannot be read"}
-	none.Group, none.Notes = "", []string{"no Auto Scaling group launched the instance, so it belongs to no pool"}
+	none.Group, none.Notes = "", []string{"the instance is in no Auto Scaling group, so it is in no pool"}
 	unowned.Owner, unowned.Target, unowned.Namespace, unowned.Pool, unowned.Cluster, unowned.Nodegroup = "", "", "", "", "", ""
 	unowned.Notes = []string{"the Auto Scaling group g has no weir.dev/owner tag, so no weir manages it"}
 	for name, c := range map[string]struct {
@@ -216,4 +216,16 @@ func TestReadsAtTheSameTimeAreBounded(t *testing.T) {
 			t.Errorf("%d reads at the same time, %d were refused", most.Load(), busy.Load())
 		}
 	})
+}
+
+// A pool that moved to another target is shown as its new target read it.
+func TestFindPrefersTheNewerRead(t *testing.T) {
+	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	pool := []plan.PoolStatus{{Name: "web", Instances: []plan.Instance{{ID: "i-01234567"}}}}
+	targets := []current.TargetState{
+		{Target: current.Target{Name: "a"}, Pools: pool, PoolsAt: at}, {Target: current.Target{Name: "b"}, Pools: pool, PoolsAt: at.Add(time.Hour)}, {Target: current.Target{Name: "c"}, Pools: pool, PoolsAt: at},
+	}
+	if found := Find(targets, ID{Text: "i-01234567"}); len(found) != 1 || found[0].Target.Name != "b" {
+		t.Errorf("%+v", found)
+	}
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -25,30 +26,33 @@ type Instances interface {
 func (w *web) apiInstance(rw http.ResponseWriter, r *http.Request) {
 	id, err := instances.ParseID(r.PathValue("id"))
 	if err != nil {
-		w.refuse(rw, http.StatusBadRequest, apiFault{Message: err.Error(), Hint: instances.Hint})
+		refuse(rw, w.o.Logger, http.StatusBadRequest, apiFault{Message: err.Error(), Hint: instances.Hint})
 		return
 	}
 	found := instances.Find(w.current.Targets.All(), id)
 	switch len(found) {
 	case 1:
-		w.sendJSON(rw, r, w.instance(r.Context(), found[0]))
+		w.sendJSON(rw, r, instanceViews{&w.views}.describe(r.Context(), found[0]))
 	case 0:
-		w.refuse(rw, http.StatusNotFound, apiFault{Message: id.Unknown(), Hint: "weir instance " + id.Text + " --region REGION asks AWS alone"})
+		refuse(rw, w.o.Logger, http.StatusNotFound, apiFault{Message: id.Unknown(), Hint: "weir instance " + id.Text + " --region REGION asks AWS alone"})
 	default:
 		var matches []string
 		for _, f := range found {
 			matches = append(matches, f.Instance.ID)
 		}
-		w.refuse(rw, http.StatusConflict, apiFault{Message: id.Ambiguous(matches), Hint: "give more digits"})
+		refuse(rw, w.o.Logger, http.StatusConflict, apiFault{Message: id.Ambiguous(matches), Hint: "give more digits"})
 	}
 }
 
-// instance describes an instance, with the facts that AWS reports now.
-func (w *views) instance(ctx context.Context, f instances.Found) instances.Answer {
+// instanceViews prepares instances for the page and the API.
+type instanceViews struct{ *views }
+
+// describe describes an instance, with the facts that AWS reports now.
+func (w instanceViews) describe(ctx context.Context, f instances.Found) instances.Answer {
 	a := f.Answer()
 	if w.o.Instances != nil {
 		if err := w.o.Instances.AddFacts(ctx, &a); err != nil {
-			a.Notes = append(a.Notes, "AWS did not answer, so launch time, market, image name and addresses are missing: "+err.Error())
+			a.Notes = append(a.Notes, "launch time, market, image name and addresses are missing: "+err.Error())
 		}
 	}
 	if a.Commit != nil {
@@ -64,11 +68,11 @@ type apiFault struct {
 }
 
 // refuse writes an error for a program.
-func (w *web) refuse(rw http.ResponseWriter, status int, why apiFault) {
+func refuse(rw http.ResponseWriter, log *slog.Logger, status int, why apiFault) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(status)
 	if err := json.NewEncoder(rw).Encode(why); err != nil {
-		w.o.Logger.Debug("reader of an answer left", "error", err)
+		log.Debug("reader of an answer left", "error", err)
 	}
 }
 
@@ -122,12 +126,12 @@ type selectedView struct {
 
 const instancesPerPage = 50
 
-// addInstanceRows adds the instances of a pool: the page of the list that has the selected one, or the requested
+// addRows adds the instances of a pool: the page of the list that has the selected one, or the requested
 // page.
-func (w *views) addInstanceRows(ctx context.Context, v *poolPage, t *current.TargetState, p *plan.PoolStatus, q url.Values) {
+func (w instanceViews) addRows(ctx context.Context, v *poolPage, t *current.TargetState, p *plan.PoolStatus, q url.Values) {
 	selected := -1
 	for i := range p.Instances {
-		if p.Instances[i].ID == q.Get("instance") {
+		if id := q.Get("instance"); id != "" && p.Instances[i].ID == id {
 			selected = i
 		}
 	}
@@ -138,7 +142,7 @@ func (w *views) addInstanceRows(ctx context.Context, v *poolPage, t *current.Tar
 	from, to, at := window(page, instancesPerPage, len(p.Instances))
 	l := linksOf(w.current, t.Source)
 	for i := from; i < to; i++ {
-		row := w.instanceRow(t.Name, p, &p.Instances[i], l)
+		row := w.row(t.Name, p, &p.Instances[i], l)
 		row.Selected = i == selected
 		v.Machines = append(v.Machines, row)
 	}
@@ -159,7 +163,7 @@ func (w *views) addInstanceRows(ctx context.Context, v *poolPage, t *current.Tar
 		v.Facts.Ask = pageLink(at, true)
 	}
 	if selected >= 0 {
-		a := w.instance(ctx, instances.Found{Target: t, Pool: p, Instance: &p.Instances[selected]})
+		a := w.describe(ctx, instances.Found{Target: t, Pool: p, Instance: &p.Instances[selected]})
 		s := selectedView{Answer: a}
 		if a.AWS != nil {
 			s.Launched = momentOf(w.current, a.AWS.LaunchedAt)
@@ -171,8 +175,8 @@ func (w *views) addInstanceRows(ctx context.Context, v *poolPage, t *current.Tar
 	}
 }
 
-// instanceRow prepares the row of an instance of a pool.
-func (w *views) instanceRow(target string, p *plan.PoolStatus, i *plan.Instance, l forge.Links) instanceRow {
+// row prepares the row of an instance of a pool.
+func (w instanceViews) row(target string, p *plan.PoolStatus, i *plan.Instance, l forge.Links) instanceRow {
 	row := instanceRow{Instance: *i, Link: instanceLink(target, p, i.ID), Mark: instanceMark(i.State, i.Health)}
 	if i.TemplateVersion != "" {
 		row.Version = "v" + i.TemplateVersion
@@ -189,14 +193,14 @@ func (w *views) instanceRow(target string, p *plan.PoolStatus, i *plan.Instance,
 }
 
 // addFacts adds the facts that AWS reports now to rows, and returns why it cannot.
-func (w *views) addFacts(ctx context.Context, target string, rows []instanceRow) string {
+func (w instanceViews) addFacts(ctx context.Context, target string, rows []instanceRow) string {
 	ids := make([]string, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].ID
 	}
 	facts, err := w.o.Instances.Facts(ctx, target, ids)
 	if err != nil {
-		return "AWS did not answer, so launch time, market, image name and addresses are missing: " + err.Error()
+		return "Launch time, market, image name and addresses are missing: " + err.Error()
 	}
 	for i := range rows {
 		r := &rows[i]

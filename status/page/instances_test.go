@@ -88,7 +88,7 @@ func TestInstanceAPI(t *testing.T) {
 		"i-0fedcba98":                {200, oneInstance},
 		"i-0aaaaaaaaaaaaa007":        {200, `"pool": "many"`},
 		"i-0aaaaaaa":                 {409, "120 instances begin with i-0aaaaaaa: i-0aaaaaaaaaaaaa000, "},
-		"i-0123456789abcdef0":        {404, "no pool of this weir has the instance i-0123456789abcdef0; it may belong to another weir or have ended"},
+		"i-0123456789abcdef0":        {404, "no pool that weir shows has the instance i-0123456789abcdef0: it may have ended, be in a warm pool, or belong to another weir or to a pool that is no longer in Git"},
 		"i-0123456":                  {400, "is not an instance id"},
 		"i-0123456789abcdef01":       {400, "is not an instance id"},
 		"i-0123456789abcdeg0":        {400, "is not an instance id"},
@@ -179,7 +179,7 @@ func TestInstancesOfAPool(t *testing.T) {
 		t.Errorf("asked for %q", f.asked)
 	}
 	f.err = errors.New("ec2:DescribeInstances: RequestLimitExceeded")
-	has("/targets/prod/pools/default/many?facts=1", []string{"AWS did not answer", "RequestLimitExceeded", `id="i-0aaaaaaaaaaaaa000"`}, nil)
+	has("/targets/prod/pools/default/many?facts=1", []string{"image name and addresses are missing", "RequestLimitExceeded", `id="i-0aaaaaaaaaaaaa000"`}, nil)
 	f.err = nil
 	has("/targets/prod/pools/default/many?page=3", []string{`id="i-0aaaaaaaaaaaaa119"`, "?page=2#h-machines"}, []string{`id="i-0aaaaaaaaaaaaa099"`})
 	has("/targets/prod/pools/default/many?instance=i-0aaaaaaaaaaaaa101", []string{`id="i-0aaaaaaaaaaaaa101" class="selected"`, "10.0.0.7", "spot", "1 h ago"}, nil)

@@ -35,7 +35,7 @@ func spread(old, next string, oldCount, nextCount int) statustest.PoolOption {
 			case i >= oldCount:
 				c.TemplateVersion = next
 			case next != "":
-				c.Why = "runs template version " + old + ", and the rollout's is " + next
+				c.Why = "runs template version " + old + ", but the rollout uses " + next
 			}
 			if next != "" && i == oldCount+nextCount-1 {
 				c.State = "Pending"

@@ -108,7 +108,7 @@ func (w *views) poolPage(ctx context.Context, t current.TargetState, p *plan.Poo
 		v.LastEnded = &last
 	}
 	v.addInstances(p)
-	w.addInstanceRows(ctx, &v, &t, p, q)
+	instanceViews{w}.addRows(ctx, &v, &t, p, q)
 	for _, d := range p.Draining[:min(len(p.Draining), shownMachines)] {
 		v.Draining = append(v.Draining, drainingView{Draining: d, Began: momentOf(w.current, d.Since), Ends: momentOf(w.current, d.Until), More: d.PodsLeft - len(d.Pods)})
 	}

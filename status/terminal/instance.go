@@ -69,7 +69,7 @@ func moreFacts(a instances.Answer, now time.Time) [][2]string {
 	template := i.LaunchConfiguration
 	if i.TemplateVersion != "" {
 		template = cmp.Or(a.LaunchTemplateID, "launch template") + " version " + i.TemplateVersion
-		if current := a.CurrentTemplateVersion; current != "" && current != i.TemplateVersion {
+		if current := a.CurrentTemplateVersion; current != "" && current != i.TemplateVersion && i.LaunchTemplateID == "" {
 			template += ", new instances get " + current
 		}
 	}
@@ -84,7 +84,7 @@ func moreFacts(a instances.Answer, now time.Time) [][2]string {
 	}
 	return [][2]string{
 		{"template", template}, {"node", i.Node}, {"address", strings.TrimPrefix(address, ", ")}, {"EC2 state", ec2}, {"group", a.Group}, {"nodegroup", a.Nodegroup},
-		{"account", a.Account + joined(", region ", a.Region)}, {"last pass", read},
+		{"account", a.Account + joined(", region ", a.Region)}, {"last read", read},
 	}
 }
 

@@ -42,7 +42,7 @@ EC2 state: running
 group:     web
 nodegroup: n
 account:   111122223333, region eu-west-1
-last pass: 2026-03-02T11:59:00Z (1m ago)
+last read: 2026-03-02T11:59:00Z (1m ago)
 note: something is missing
 `},
 		"AWS does not answer": {instances.Answer{

@@ -82,7 +82,7 @@ func (r *Reader) Machines(ctx context.Context, id string, whole bool) (out []obs
 	return out, nil
 }
 
-// MachinesOf reads instances by their ids. It leaves out those that do not exist.
+// MachinesOf reads instances by their ids. It leaves out missing instances.
 func (r *Reader) MachinesOf(ctx context.Context, ids []string) (out []observed.Machine, err error) {
 	for batch := range slices.Chunk(ids, filterValues) {
 		err = r.instancePages(ctx, func(i types.Instance) { out = append(out, machine(&i)) }, filter("instance-id", batch...))

@@ -48,7 +48,7 @@ func (l launching) earlier(groupHasWanted bool) []rollout.Version {
 		}
 	}
 	for _, i := range l.have.Instances {
-		if !i.Counts() || ofOverride(l.have.MixedInstancesPolicy, i) || ofOverride(l.pool.Group.MixedInstancesPolicy, i) {
+		if !i.Counts() || OfOverride(l.have.MixedInstancesPolicy, i) || OfOverride(l.pool.Group.MixedInstancesPolicy, i) {
 			continue
 		}
 		if b := find(i.Template); b != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// ofOverride reports whether an instance runs the launch template that an override of the policy
+// OfOverride reports whether an instance runs the launch template that an override of the policy
 // names for it. If the override names $Latest or $Default, any version matches: the template is not
 // the pool's own, so a new version of it causes no rollout.
-func ofOverride(policy *intent.MixedInstances, i observed.Instance) bool {
+func OfOverride(policy *intent.MixedInstances, i observed.Instance) bool {
 	if policy == nil {
 		return false
 	}
@@ -38,7 +38,7 @@ func ofOverride(policy *intent.MixedInstances, i observed.Instance) bool {
 // runs reports whether a machine runs the wanted launch configuration, whatever its type: the
 // version, or an override's template, and the image.
 func runs(policy *intent.MixedInstances, version template.Version, i observed.Instance) bool {
-	return (version.Runs(i.Template) || version.Alike[i.ID] || ofOverride(policy, i)) && hasImage(policy, version, i)
+	return (version.Runs(i.Template) || version.Alike[i.ID] || OfOverride(policy, i)) && hasImage(policy, version, i)
 }
 
 // hasImage reports whether a machine has the image that an override names for it, or else its

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/machines"
 	"github.com/weir-gitops/weir/cmd/weir/internal/relocation"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/source/upload"
@@ -76,7 +77,7 @@ type site struct {
 	current    *current.State
 	recorder   *gates.Recorder
 	rollouts   *rollouts
-	machines   machines
+	machines   machines.Reader
 	drafts     *pulls.Drafts
 	dispatcher *relocation.Dispatcher // nil for a single daemon
 	hooks      *forge.Receiver
@@ -89,7 +90,7 @@ type site struct {
 // handler serves all requests to the daemon. Webhooks have their own authentication. They may come from
 // anywhere, and can only trigger reads of sources. All other requests go through the guard.
 func (s *site) handler() http.Handler {
-	shown := page.Options{Metrics: promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}), Logger: s.log, Viewer: s.viewer, Rollouts: s.rollouts, Instances: instances.NewCache(s.machines.read, time.Now)}
+	shown := page.Options{Metrics: promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}), Logger: s.log, Viewer: s.viewer, Rollouts: s.rollouts, Instances: instances.NewCache(s.machines.Read, time.Now)}
 	var members commands.Members
 	if s.dispatcher != nil {
 		shown.Members, members = s.dispatcher.View, s.dispatcher

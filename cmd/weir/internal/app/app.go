@@ -59,6 +59,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
 	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
+	"github.com/weir-gitops/weir/cmd/weir/internal/machines"
 	"github.com/weir-gitops/weir/cmd/weir/internal/relocation"
 	"github.com/weir-gitops/weir/cmd/weir/internal/servicemanager"
 	"github.com/weir-gitops/weir/cmd/weir/internal/statedir"
@@ -336,7 +337,7 @@ func (a *App) openPasses(context.Context) error {
 	a.daemon = daemon{current: a.current, recorder: a.recorder, passes: a.passes, rollouts: a.rollouts, requests: a.requests, member: a.member, retries: retryRequests{a.store, a.log}}
 	a.site = &site{
 		access: a.access, now: &a.gen, daemon: a.daemon, current: a.current, recorder: a.recorder, rollouts: a.rollouts, drafts: a.drafts,
-		machines:   machines{passes: a.passes, accounts: a.accounts, others: a.planAccounts, redact: redact},
+		machines:   machines.Reader{Scopes: a.scopesOf, Accounts: a.planAccounts, Redact: redact},
 		dispatcher: a.dispatcher, hooks: a.hooks, registry: a.registry, metrics: a.metrics, log: a.log, redact: redact,
 	}
 	if a.peers != nil {

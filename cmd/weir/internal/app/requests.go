@@ -3,6 +3,8 @@ package app
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/weir-gitops/weir/reconciler"
 )
 
 // requests contains requests of other parts of the daemon to the conductor. It outlives reloads. Its
@@ -51,4 +53,10 @@ func (r *requests) spoken() map[string]bool {
 	out := r.replay
 	r.replay = map[string]bool{}
 	return out
+}
+
+// scopesOf returns the accounts and regions of a target.
+func (a *App) scopesOf(target string) (keys []reconciler.ScopeKey) {
+	a.passes.read(func(m *memory) { keys = m.scopesOf(target) })
+	return keys
 }
