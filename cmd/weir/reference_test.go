@@ -183,6 +183,7 @@ func TestEveryErrorSaysWhatToDo(t *testing.T) {
 		"explain":    {{"no-such-code"}, {}},
 		"history":    {{"--limit", "0"}, {"--since", "x"}, {"--address", "a", "--config", "b"}, {"--passes", "--kind", "x"}, {"--config", "nowhere.yaml"}, {"--address", "http://127.0.0.1:1"}},
 		"import":     {{}, {"--region", "x"}, {"--region", "eu-west-1"}, {"--region", "eu-west-1", "-o", "."}, {"--region", "eu-west-1", "-o", "new", "--tag", "x"}, {"--region", "eu-west-1", "-o", "new", "--endpoint-url", "x"}, {"--region", "eu-west-1", "-o", "new", "--field", "x"}, {"--region", "eu-west-1", "--update", ".", "-o", "new"}, {"--region", "eu-west-1", "--update", "nowhere"}},
+		"instance":   {{}, {"web"}, {"i-01234567", "i-01234568"}, {"i-01234567", "--region", "x"}, {"i-01234567", "--account", "111122223333"}, {"i-01234567", "--region", "eu-west-1", "--account", "1"}, {"i-01234567", "--region", "eu-west-1", "--config", "x"}, {"i-01234567", "--region", "eu-west-1", "--endpoint-url", "x"}, {"i-01234567", "--config", "nowhere.yaml"}, {"i-01234567", "--address", "http://127.0.0.1:1"}},
 		"plan":       {{}, {"nowhere", "--region", "eu-west-1"}, {"--config", "nowhere.yaml"}, {".", "--region", "x"}, {".", "--endpoint-url", "x"}, {".", "-o", "sarif"}},
 		"policy":     {{}, {"x"}, {"--config", "nowhere.yaml"}, {"--trust", "x"}, {"--account", "1", "--region", "eu-west-1", "--instance", "x"}},
 		"reconcile":  {{"--override-window"}, {"--address", "http://127.0.0.1:1"}},
