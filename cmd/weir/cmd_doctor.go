@@ -140,7 +140,7 @@ func (f *doctorFlags) run(ctx context.Context, s surroundings) error {
 	case errors.As(err, &e) && e.Kind == observed.Transient:
 		return hinted(err, "check whether this machine can reach AWS in the region, or --endpoint-url")
 	case err != nil:
-		return hinted(err, "provide credentials of the account as for the AWS CLI, or --role-arn; aws sts get-caller-identity shows whose they are")
+		return hinted(err, credentialsHint)
 	}
 	defer client.Close()
 	visit := f.visit

@@ -14,7 +14,6 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/importer"
 	"github.com/weir-gitops/weir/reconciler/importer/factor"
@@ -232,10 +231,9 @@ func (f *importFlags) run(c *cobra.Command, s surroundings) error {
 
 // read reads the selected resources. held is the state that --from-terraform names.
 func (f *importFlags) read(ctx context.Context, s surroundings, held terraform.State) (observed.State, error) {
-	o := accounts.New(accounts.Options{Logger: s.quiet(), Getenv: s.getenv}).Options(reconciler.ScopeKey{Account: f.account, Region: f.region, RoleARN: f.role, Endpoint: f.endpoint})
-	cloud, err := awscloud.Open(ctx, o)
+	cloud, err := s.openAccount(ctx, reconciler.ScopeKey{Account: f.account, Region: f.region, RoleARN: f.role, Endpoint: f.endpoint})
 	if err != nil {
-		return observed.State{}, hinted(err, "provide credentials of the account as for the AWS CLI, or --role-arn; aws sts get-caller-identity shows whose they are")
+		return observed.State{}, err
 	}
 	defer cloud.Close()
 	progress := newProgress(s)

@@ -14,8 +14,6 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/accounts"
-	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/status/instances"
 )
@@ -134,10 +132,9 @@ type machineReader interface {
 
 // askAWS asks AWS without a daemon.
 func (f *instanceFlags) askAWS(ctx context.Context, s surroundings, id instances.ID) (instances.Answer, error) {
-	o := accounts.New(accounts.Options{Logger: s.quiet(), Getenv: s.getenv}).Options(reconciler.ScopeKey{Account: f.account, Region: f.region, RoleARN: f.role, Endpoint: f.endpoint})
-	cloud, err := awscloud.Open(ctx, o)
+	cloud, err := s.openAccount(ctx, reconciler.ScopeKey{Account: f.account, Region: f.region, RoleARN: f.role, Endpoint: f.endpoint})
 	if err != nil {
-		return instances.Answer{}, hinted(err, "set credentials of the account as for the AWS CLI, or add --role-arn; check them with aws sts get-caller-identity")
+		return instances.Answer{}, err
 	}
 	defer cloud.Close()
 	return instanceIn(ctx, cloud, f.region, id)

@@ -10,7 +10,7 @@ type Machine struct {
 	ImageID    string
 	PrivateIP  string
 	PrivateDNS string
-	// Market is how the instance is paid for: on-demand, or AWS's InstanceLifecycle, such as spot.
+	// Market is on-demand, or AWS's InstanceLifecycle, such as spot.
 	Market string
 	// State is EC2's state, such as running. StateReason is EC2's reason for the last change.
 	State       string

@@ -65,8 +65,8 @@ func CountInstances(list []Instance) []InstanceCount {
 	return out
 }
 
-// NoteOf returns what is known of the template version that an instance runs, nil if the pass has
-// not read the version or the instance runs another template.
+// NoteOf returns the note about the template version of an instance. It is nil if the pass has not
+// read the version, or if the instance runs another template.
 func (s *PoolStatus) NoteOf(i *Instance) *VersionNote {
 	n, known := versionNumber(i.TemplateVersion)
 	if !known || i.LaunchTemplateID != "" {
@@ -227,18 +227,21 @@ func (s *PoolStatus) awaits(held *step.Step) {
 	}
 }
 
-// refreshReplaces reports whether an instance refresh certainly replaces an instance.
+// refreshReplaces reports whether an instance refresh certainly replaces an instance. It is false if the instance stays,
+// or if this is unknown.
 func refreshReplaces(refresh step.StartRefresh, i *Instance) bool {
-	seen, prefs := observed.Instance{LifecycleState: i.State}, refresh.Preferences
+	inState, prefs := observed.Instance{LifecycleState: i.State}, refresh.Preferences
 	switch {
-	case i.LaunchTemplateID != "": // an override may name the other template
+	case i.LaunchTemplateID != "": // an override of the mixed instances policy may require that template
 		return false
 	case refresh.Template.Version != "" && i.TemplateVersion == refresh.Template.Version:
 		return false
-	case i.Protected && prefs.ScaleInProtectedInstances == "Ignore", seen.StandsBy() && prefs.StandbyInstances == "Ignore":
+	case i.Protected && prefs.ScaleInProtectedInstances == "Ignore":
+		return false
+	case inState.StandsBy() && prefs.StandbyInstances == "Ignore":
 		return false
 	}
-	return !seen.Leaving()
+	return !inState.Leaving()
 }
 
 // versionNumber parses the number of a template version. It returns false for an alias.

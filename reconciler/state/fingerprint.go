@@ -60,21 +60,23 @@ func imageOf(file *os.File) (image, error) {
 	return image{stamp: stampOf(info), fingerprint: found}, err
 }
 
-// after returns the image of a file after a transaction.
+// after returns the image of a file after a transaction. If the file cannot be read or does not show the transaction, the
+// image allows the records before it and after it.
 func (i image) after(file *os.File, transaction int, records digest) image {
-	unsure := i.unsure(transaction, records)
+	either := i.unsure(transaction, records)
 	info, err := file.Stat()
 	if err != nil {
-		return unsure
+		return either
 	}
 	m, err := newestMeta(file, info.Size())
-	if err != nil || m.number != unsure.also.number {
-		return unsure
+	if err != nil || m.number != either.also.number {
+		return either
 	}
 	return image{stamp: stampOf(info), fingerprint: fingerprint{m, records}}
 }
 
-// unsure returns the image of a file that has the records before or after a transaction.
+// unsure returns an image for the case that it is unknown whether a transaction reached the file. It allows the records
+// before it and after it.
 func (i image) unsure(transaction int, records digest) image {
 	i.also = &fingerprint{meta{number: uint64(transaction)}, records} //nolint:gosec // transactions are counted from 0
 	return i

@@ -111,15 +111,16 @@ func (db *DB) perform(transaction func(*bolt.DB) (refused, err error)) (refused,
 	return refused, err
 }
 
-// replace puts a broken file aside and starts a new one. It returns why the file is broken. A note has the
-// reason until it is in the new file: otherwise another start would accept an older copy, which has no fault.
+// replace puts a broken file aside and starts a new one, at most once in renewPause. It always returns an error that
+// says why the file is broken, also if it was replaced. Until the new file contains the reason, a note keeps it: without
+// the note, the next start would accept a valid older copy that another process wrote into the file.
 func (db *DB) replace() error {
 	why := &UnreadableError{File: db.file.Name(), Why: db.broken}
 	if db.readOnly {
 		return why
 	}
 	if !db.noted {
-		db.noted = noteLoss(db.dir, db.broken) == nil // written again below
+		db.noted = noteLoss(db.dir, db.broken) == nil // an error is reported below, before the replacement
 	}
 	if time.Since(db.tried) < renewPause {
 		return why

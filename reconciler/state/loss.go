@@ -166,7 +166,7 @@ func noteLoss(dir string, why error) error {
 	return files.Write(filepath.Join(dir, noteFile), []byte(why.Error()+"\n"))
 }
 
-// notedLoss returns the reason in the note, empty if there is no note.
+// notedLoss returns the reason in the note, empty without a note.
 func notedLoss(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, noteFile))
 	if errors.Is(err, fs.ErrNotExist) {

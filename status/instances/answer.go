@@ -36,7 +36,7 @@ type Answer struct {
 	// Commit is the commit for which weir made the template version of the instance. It is nil if it is unknown.
 	Commit   *Commit        `json:"commit,omitempty"`
 	Draining *plan.Draining `json:"draining,omitempty"`
-	// PoolsAt is the time of the pass that read the pool, missing if AWS alone answered.
+	// PoolsAt is the time of the pass that read the pool, missing if weir asked AWS without a daemon.
 	PoolsAt time.Time `json:"poolsAt,omitzero"`
 	// AWS contains the facts that AWS reported now. It is nil if AWS did not answer.
 	AWS *Facts `json:"aws,omitempty"`

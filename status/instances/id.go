@@ -33,7 +33,7 @@ func ParseID(text string) (ID, error) {
 
 // Unknown is the message for an instance that no pool has.
 func (id ID) Unknown() string {
-	return "no pool that weir shows has the instance " + id.Text + ": it may have ended, be in a warm pool, or belong to another weir or to a pool that is no longer in Git"
+	return "weir finds no instance " + id.Text + " in its pools: it may be terminated, be in a warm pool, or belong to another weir or to a pool that is no longer in Git"
 }
 
 // Ambiguous is the message if several instances match.

@@ -34,7 +34,7 @@ func (w *web) apiInstance(rw http.ResponseWriter, r *http.Request) {
 	case 1:
 		w.sendJSON(rw, r, instanceViews{&w.views}.describe(r.Context(), found[0]))
 	case 0:
-		refuse(rw, w.o.Logger, http.StatusNotFound, apiFault{Message: id.Unknown(), Hint: "weir instance " + id.Text + " --region REGION asks AWS alone"})
+		refuse(rw, w.o.Logger, http.StatusNotFound, apiFault{Message: id.Unknown(), Hint: "to look it up in AWS directly, run: weir instance " + id.Text + " --region REGION"})
 	default:
 		var matches []string
 		for _, f := range found {

@@ -88,7 +88,7 @@ func TestInstanceAPI(t *testing.T) {
 		"i-0fedcba98":                {200, oneInstance},
 		"i-0aaaaaaaaaaaaa007":        {200, `"pool": "many"`},
 		"i-0aaaaaaa":                 {409, "120 instances begin with i-0aaaaaaa: i-0aaaaaaaaaaaaa000, "},
-		"i-0123456789abcdef0":        {404, "no pool that weir shows has the instance i-0123456789abcdef0: it may have ended, be in a warm pool, or belong to another weir or to a pool that is no longer in Git"},
+		"i-0123456789abcdef0":        {404, "weir finds no instance i-0123456789abcdef0 in its pools: it may be terminated, be in a warm pool, or belong to another weir or to a pool that is no longer in Git"},
 		"i-0123456":                  {400, "is not an instance id"},
 		"i-0123456789abcdef01":       {400, "is not an instance id"},
 		"i-0123456789abcdeg0":        {400, "is not an instance id"},
