@@ -129,6 +129,9 @@ func open(dir string, readOnly bool, lost *UnreadableError) (*DB, error) {
 	if why, err := notedLoss(dir); err != nil {
 		return nil, fmt.Errorf("open state: %w", err)
 	} else if why != "" && lost == nil {
+		if err := readable(name); errors.Is(err, ErrInUse) { // a daemon will replace it
+			return nil, err
+		}
 		return nil, &UnreadableError{File: name, Why: errors.New(why)}
 	}
 	switch err := readable(name); {
@@ -312,7 +315,17 @@ func (db *DB) Close() error {
 		return nil
 	}
 	db.closed = true
-	return guarded(db.bolt.Close)
+	return errors.Join(db.verifyLast(), guarded(db.bolt.Close))
+}
+
+// verifyLast keeps a loss that happened since the last transaction, because the next start cannot recognize a valid older
+// copy. An emptied directory is a new start, and no loss.
+func (db *DB) verifyLast() error {
+	why := db.verify()
+	if is, err := begun(db.dir); why == nil || db.readOnly || err == nil && !is {
+		return nil
+	}
+	return db.keepLoss(&UnreadableError{File: db.file.Name(), Why: why})
 }
 
 // View implements Store.
@@ -340,8 +353,16 @@ func (db *DB) update(b *bolt.DB, fn func(*Tx) error) (refused, err error) {
 	number, records := 0, db.left.records
 	err = b.Update(func(tx *bolt.Tx) error {
 		number = tx.ID()
-		refused = fn(&Tx{boltTable{tx, &records}})
-		return refused
+		if refused = fn(&Tx{boltTable{tx, &records}}); refused != nil {
+			return refused
+		}
+		if info, err := db.file.Stat(); err != nil || db.left.stamp == stampOf(info) {
+			return nil
+		}
+		if why := db.verify(); why != nil { // the library writes nothing before the commit
+			return &UnreadableError{File: db.file.Name(), Why: why}
+		}
+		return nil
 	})
 	switch {
 	case err == nil:

@@ -120,7 +120,7 @@ func (db *DB) replace() error {
 		return why
 	}
 	if !db.noted {
-		db.noted = noteLoss(db.dir, db.broken) == nil // an error is reported below, before the replacement
+		db.noted = db.keepLoss(why) == nil // an error is reported below, before the replacement
 	}
 	if time.Since(db.tried) < renewPause {
 		return why
@@ -136,6 +136,19 @@ func (db *DB) replace() error {
 	}
 	db.bolt, db.file, db.left, db.lost, db.broken, db.noted = fresh.bolt, fresh.file, fresh.left, why, nil, false
 	return why
+}
+
+// keepLoss writes the note. If it cannot, for example because the disk is full, it puts the file aside, so that the next
+// start finds that the file is missing.
+func (db *DB) keepLoss(why *UnreadableError) error {
+	err := noteLoss(db.dir, why.Why)
+	if err == nil {
+		return nil
+	}
+	if is, _ := begun(db.dir); is {
+		err = errors.Join(err, setAside(why))
+	}
+	return err
 }
 
 // reopen opens the file again after the library lost its memory map, for example because there was not enough memory. The library

@@ -236,7 +236,7 @@ func (c content) differs(other content) string {
 			return l
 		}
 	}
-	if (c.loss == nil) != (other.loss == nil) {
+	if c.loss != nil && other.loss == nil { // a loss of the new place stays, too
 		return "the loss"
 	}
 	return ""

@@ -233,3 +233,17 @@ func TestASealedStoreIsNotUsed(t *testing.T) {
 		t.Errorf("a sealed file was put aside: %v", files)
 	}
 }
+
+// A file that lost records before it receives others keeps its loss, and the move ends.
+func TestAMoveToAFileWithALoss(t *testing.T) {
+	from, to := engineHome(t, "the engine"), fileHome(t)
+	fillHome(t, from, 5)
+	m, done := to.move()
+	if err := Lose(m, "another process wrote to it"); err != nil {
+		t.Fatal(err)
+	}
+	done()
+	if err := move(from, to, 1<<30, false, nobody); err != nil {
+		t.Error(err)
+	}
+}

@@ -220,3 +220,103 @@ func TestAReaderWaitsForTheDaemon(t *testing.T) {
 	defer reader.Close()
 	mustHave(t, reader, 51)
 }
+
+// A copy that is written during a transaction, or after the last one, is found as well.
+func TestAnOlderCopyIsFoundAtTheEnd(t *testing.T) {
+	suspend := func(db *DB) {
+		if err := db.Update(func(tx *Tx) error { return records.Put(tx, "suspended", record{"a", 1}) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, end := range map[string]func(db *DB, file string, older []byte){
+		"written before Close": func(db *DB, file string, older []byte) { overwrite(t, file, older, 0) },
+		"renamed before Close": func(db *DB, file string, older []byte) {
+			err := os.WriteFile(file+".new", older, 0o600)
+			if err := errors.Join(err, os.Rename(file+".new", file)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"written during a change": func(db *DB, file string, older []byte) {
+			err := db.Update(func(tx *Tx) error { overwrite(t, file, older, 0); return records.Put(tx, "other", record{"b", 1}) })
+			if err == nil {
+				t.Error("the change was accepted")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, File)
+			db := mustOpen(t, dir)
+			fill(t, db, 10)
+			older := mustRead(t, file)
+			suspend(db)
+			time.Sleep(20 * time.Millisecond) // the file system's clock goes on
+			end(db, file, older)
+			mustClose(t, db)
+			db = mustOpen(t, dir)
+			defer db.Close()
+			if lossOf(t, db) == nil {
+				t.Error("the suspension is gone without a loss")
+			}
+		})
+	}
+}
+
+// An emptied directory is a new start, also for a daemon that is still running.
+func TestADirectoryThatIsEmptiedBeforeClose(t *testing.T) {
+	dir := t.TempDir()
+	db := mustOpen(t, dir)
+	fill(t, db, 10)
+	if err := errors.Join(os.Remove(filepath.Join(dir, File)), os.Remove(filepath.Join(dir, markerFile))); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, db)
+	db = mustOpen(t, dir)
+	defer db.Close()
+	mustHave(t, db, 0)
+}
+
+// A found loss is not forgotten if there is no room for the note.
+func TestALossWithoutRoomForItsNote(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, File)
+	db := mustOpen(t, dir)
+	fill(t, db, 10)
+	older := mustRead(t, file)
+	fill(t, db, 20)
+	overwrite(t, file, older, 0)
+	if err := os.Mkdir(filepath.Join(dir, noteFile), 0o700); err != nil { // the note cannot replace a directory
+		t.Fatal(err)
+	}
+	if err := db.View(func(*Tx) error { return nil }); err == nil {
+		t.Fatal("nothing was found")
+	}
+	mustClose(t, db)
+	if err := os.Remove(filepath.Join(dir, noteFile)); err != nil {
+		t.Fatal(err)
+	}
+	db = mustOpen(t, dir)
+	defer db.Close()
+	if lossOf(t, db) == nil {
+		t.Error("the loss is forgotten")
+	}
+}
+
+// While a daemon has the file, others learn that it is in use, although a note has a loss.
+func TestAReaderBesideANote(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, File)
+	db := mustOpen(t, dir)
+	defer db.Close()
+	fill(t, db, 10)
+	older := mustRead(t, file)
+	fill(t, db, 20)
+	db.tried = time.Now()
+	overwrite(t, file, older, 0)
+	_ = db.View(func(*Tx) error { return nil }) // it finds the loss and writes the note
+	for name, open := range map[string]func(string) (*DB, error){"reader": OpenReadOnly, "move": OpenToMove} {
+		if _, err := open(dir); !errors.Is(err, ErrInUse) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
