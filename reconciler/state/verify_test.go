@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -212,31 +211,4 @@ func TestTheDigestIsThatOfTheFile(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A commit that fails leaves the records before it or after it. Both are no loss.
-func TestACommitThatFailsIsNoLoss(t *testing.T) {
-	dir := t.TempDir()
-	db := mustOpen(t, dir)
-	defer db.Close()
-	fill(t, db, 20)
-	size := uint64(len(mustRead(t, filepath.Join(dir, File)))) //nolint:gosec // not negative
-	var was syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: size, Max: was.Max}); err != nil {
-		t.Fatal(err)
-	}
-	err := db.Update(func(tx *Tx) error { return records.Put(tx, "large", record{strings.Repeat("y", 1<<20), 1}) })
-	if back := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); back != nil {
-		t.Fatal(back)
-	}
-	if err == nil {
-		t.Fatal("there was room")
-	}
-	later(t, filepath.Join(dir, File))
-	if got := keys(t, db); len(got) != 20 || db.Lost() != nil {
-		t.Errorf("left are %d, lost %v", len(got), db.Lost())
-	}
 }
